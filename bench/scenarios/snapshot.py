@@ -26,7 +26,7 @@ import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -38,7 +38,8 @@ from bench.lib.process import kilobytes
 from iproto_server import Application, Box
 from iproto_server.app import Procedure
 from iproto_server.box.index.iterator_type import IteratorType
-from iproto_server.box.memtx.read_view import ReadView, Rows
+from iproto_server.box.memtx.memtx_space import MemtxSpace
+from iproto_server.box.memtx.read_view import Reader, ReadView
 from iproto_server.config.config import Config
 from iproto_server.server.checkpointer import Checkpointer
 from iproto_server.server.connection.group_commit import Batch
@@ -126,22 +127,41 @@ class Pings:
         self._next()
 
 
+class CopiedRows(Reader):
+    """A copy of all rows of a space."""
+
+    def __init__(self, space: MemtxSpace) -> None:
+        super().__init__(space)
+        self._rows = space.select(0, IteratorType.ALL, 0, len(space), [])
+        self._rows.reverse()
+
+    @property
+    def is_done(self) -> bool:
+        """Whether there are no more rows."""
+        return not self._rows
+
+    @property
+    def kept(self) -> int:
+        """The number of rows that were not read yet."""
+        return len(self._rows)
+
+    def take(self, count: int, size: int) -> list[bytes]:
+        """Return the next rows."""
+        rows = self._rows[: -count - 1 : -1]
+        del self._rows[-count:]
+        return rows
+
+    def close(self) -> None:
+        """Drop the rows."""
+        self._rows.clear()
+
+
 class CopiedView(ReadView):
     """A view with a copy of all rows."""
 
     def __init__(self, box: Box) -> None:
         super().__init__(())
-        self._rows = [
-            (space.id, space.select(0, IteratorType.ALL, 0, len(space), []))
-            for space in box.catalog
-            if space.engine == "memtx" and len(space)
-        ]
-
-    def slices(self, count: int = 512, size: int = 2**17) -> Iterator[Rows]:
-        """Yield the rows."""
-        for space_id, rows in self._rows:
-            for start in range(0, len(rows), count):
-                yield space_id, 0, rows[start : start + count]
+        self._readers = [CopiedRows(space) for space in box.catalog if space.engine == "memtx" and len(space)]
 
 
 async def take_with_view(queue: Queue, directory: Path) -> None:

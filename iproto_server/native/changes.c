@@ -1,7 +1,7 @@
 /* Changes of a row's entries in all indexes: the twin of box.index.change_entries.
  *
- * An index that compiled code may change has a `quick`: its tree, its key and whether it is unique. One that somebody
- * watches has none, and then Python does the work.
+ * An index that compiled code may change has a `quick`: its tree, its key and whether it is unique. Where one has none,
+ * Python does the work.
  */
 #include "native.h"
 

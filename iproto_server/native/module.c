@@ -2,7 +2,7 @@
 #include "native.h"
 
 /* What the Python of native/__init__.py must know of: the number changes when twins, or what they are given, do. */
-#define INTERFACE 18
+#define INTERFACE 19
 
 #ifndef FINGERPRINT
 #define FINGERPRINT "" /* of the sources; setup.py defines it */
@@ -45,7 +45,7 @@ static PyMethodDef twins[] = {
 };
 
 static PyTypeObject *const types[] = {
-    &Raw_Type, &Tuple_Type, &Request_Type, &RowKey_Type, &ClientKey_Type, &RowCheck_Type, &Tree_Type,
+    &Raw_Type, &Tuple_Type, &Request_Type, &RowKey_Type, &ClientKey_Type, &RowCheck_Type, &Tree_Type, &TreeView_Type,
     &QuickIndex_Type, &Handle_Type, &CommittedChange_Type, &Traffic_Type,
 };
 

@@ -24,6 +24,20 @@ static inline void put_big_endian(uint8_t *at, uint64_t value, int width)
         at[place] = (uint8_t)value;
 }
 
+/* Write a number in MessagePack's shortest form. Returns the position behind it. */
+enum { UNSIGNED_SIZE_MAX = 9 };
+static inline uint8_t *put_unsigned(uint8_t *at, uint64_t value)
+{
+    if (value < 0x80) {
+        *at = (uint8_t)value;
+        return at + 1;
+    }
+    int power = (value >= 0x100) + (value >= 0x10000) + (value >= 0x100000000); /* of two: the width */
+    *at = (uint8_t)(0xcc + power);
+    put_big_endian(at + 1, value, 1 << power);
+    return at + 1 + (1 << power);
+}
+
 #define FUNCTION(name) PyObject *name(PyObject *module, PyObject *const *args, Py_ssize_t count)
 
 /* unpack.c */
@@ -186,6 +200,7 @@ int tree_object_change(PyObject *primary, PyObject *const *trees, const int *is_
 int tree_object_set(PyObject *tree, PyObject *key, PyObject *value);
 Tree *tree_object_core(PyObject *tree);    /* the engine's tree; NULL for other objects */
 Tree *tree_object_of_rows(PyObject *tree); /* the same, if it is one of rows */
+Tree *tree_object_with_views(PyObject *tree); /* the same, if it has rows or pairs of its own */
 /* What the engine changes of trees; 0 if they are not all of references to the rows of the primary index. */
 int tree_objects_changed(PyObject *primary, PyObject *const *trees, const int *is_unique, int count,
                          ChangedIndex *indexes);
@@ -193,6 +208,9 @@ int tree_objects_changed(PyObject *primary, PyObject *const *trees, const int *i
  * above all others; -1 with an exception. */
 Py_ssize_t tree_object_append(PyObject *tree, const uint8_t *block, const BlockRow *rows, size_t count);
 int tree_object_remove(PyObject *tree, PyObject *key);
+
+/* tree_view.c */
+extern PyTypeObject TreeView_Type;
 
 /* changes.c */
 extern PyTypeObject QuickIndex_Type;

@@ -7,6 +7,7 @@
 
 #include "../engine/core/build.h"
 #include "../engine/core/change.h"
+#include "../engine/core/view.h"
 
 typedef struct TreeObject {
     PyObject_HEAD
@@ -372,6 +373,8 @@ static void drop_handle(PyObject *self, Handle32 handle)
 
 static int insert_at(PyObject *self, Place place, const TreeKey *made, PyObject *key, PyObject *value)
 {
+    if (views_keep(core(self), made, NO_HANDLE) < 0)
+        return no_memory();
     Handle32 handle = new_handle(self, key, value);
     if (handle == NO_HANDLE)
         return -1;
@@ -393,9 +396,11 @@ static int replace_record(PyObject *self, Handle32 handle, PyObject *key, PyObje
     return done < 0 ? no_memory() : 0;
 }
 
-static int set_value(PyObject *self, Place place, PyObject *key, PyObject *value)
+static int set_value(PyObject *self, Place place, const TreeKey *made, PyObject *key, PyObject *value)
 {
     Handle32 *handle = tree_leaf(core(self), place.leaf)->handles + place.entry;
+    if (views_keep(core(self), made, *handle) < 0)
+        return no_memory();
     if (!((TreeObject *)self)->primary)
         return replace_record(self, *handle, key, value);
     Handle32 other = reference(self, key, value);
@@ -410,7 +415,7 @@ int tree_object_set(PyObject *self, PyObject *key, PyObject *value)
 {
     TreeKey wanted;
     Place place = find(self, key, &wanted);
-    return place.is_found ? set_value(self, place, key, value) : insert_at(self, place, &wanted, key, value);
+    return place.is_found ? set_value(self, place, &wanted, key, value) : insert_at(self, place, &wanted, key, value);
 }
 
 int tree_object_remove(PyObject *self, PyObject *key)
@@ -422,6 +427,8 @@ int tree_object_remove(PyObject *self, PyObject *key)
         return -1;
     }
     Handle32 handle = tree_handle(core(self), place);
+    if (views_keep(core(self), &wanted, handle) < 0)
+        return no_memory();
     tree_remove(core(self), place);
     drop_handle(self, handle);
     return 0;
@@ -457,6 +464,11 @@ int tree_object_change(PyObject *primary, PyObject *const *trees, const int *is_
 Tree *tree_object_core(PyObject *self)
 {
     return Py_TYPE(self) == &Tree_Type ? core(self) : NULL;
+}
+
+Tree *tree_object_with_views(PyObject *self)
+{
+    return Py_TYPE(self) == &Tree_Type && !((TreeObject *)self)->primary ? core(self) : NULL;
 }
 
 Tree *tree_object_of_rows(PyObject *self)
@@ -664,6 +676,10 @@ static PyObject *method_keeps(PyObject *self, PyObject *const *args, Py_ssize_t 
 
 static PyObject *method_clear(PyObject *self, PyObject *none)
 {
+    if (core(self)->views) {
+        PyErr_SetString(PyExc_RuntimeError, "a tree of which a view is open is not cleared");
+        return NULL;
+    }
     tree_clear(core(self));
     records_clear(&((TreeObject *)self)->own);
     Py_RETURN_NONE;

@@ -54,15 +54,11 @@ static int write_headed(Buffer *buffer, uint8_t first, uint64_t value, int width
 
 int write_unsigned(Buffer *buffer, uint64_t value)
 {
-    if (value < 0x80)
-        return write_headed(buffer, (uint8_t)value, 0, 0);
-    if (value < 0x100)
-        return write_headed(buffer, 0xcc, value, 1);
-    if (value < 0x10000)
-        return write_headed(buffer, 0xcd, value, 2);
-    if (value < 0x100000000)
-        return write_headed(buffer, 0xce, value, 4);
-    return write_headed(buffer, 0xcf, value, 8);
+    uint8_t *at = buffer_grow(buffer, UNSIGNED_SIZE_MAX);
+    if (!at)
+        return -1;
+    buffer->size -= at + UNSIGNED_SIZE_MAX - put_unsigned(at, value);
+    return 1;
 }
 
 static int write_integer(Buffer *buffer, PyObject *number)

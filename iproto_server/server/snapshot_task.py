@@ -23,18 +23,24 @@ logger = logging.getLogger("iproto_server.checkpoints")
 
 Result = TypeVar("Result")
 
-QUEUE_LENGTH: Final = 4
-"""Maximum number of blocks that wait to be written."""
+QUEUE_LENGTH: Final = 2
+"""Maximum number of slices that wait to be written."""
 
-BUSY: Final = 100e-6
-"""Seconds: the loop is busy with other work if an iteration takes longer."""
+SLICE: Final = 100e-6
+SLICE_BLOCKS: Final = 4
+"""A slice is complete after so many seconds, or with so many blocks; the compiled engine takes as long."""
 
-PAUSE: Final = 0.001
-"""Seconds that a busy loop gets before the next slice, which takes half of that."""
+BUSY: Final = 0.2
+"""The snapshot pauses if other work takes a greater share of the loop's time."""
+
+PAUSE: Final = 0.008
+"""Seconds between two slices then."""
 
 
 class SnapshotTask:
     """Writes one snapshot: encodes rows on the loop in small slices, and writes them in a thread.
+
+    While the loop is busy with other work, there is a pause after each slice.
 
     Parameters:
         directory: the directory of the snapshots.
@@ -43,7 +49,8 @@ class SnapshotTask:
         executor: an executor with a single thread.
         rate_limit: maximum bytes per second; None: no limit.
         now: returns steady time in seconds.
-        sleep: waits for a number of seconds.
+        sleep: waits for a number of seconds; 0: for one iteration of the loop.
+        used: returns the processor time that the loop's thread has used, in seconds.
 
     Attributes:
         path: path of the complete file.
@@ -59,6 +66,7 @@ class SnapshotTask:
         rate_limit: float | None = None,
         now: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        used: Callable[[], float] = time.thread_time,
     ) -> None:
         self.path = directory / file_name(header.file_type, header.vclock.signature)
         self.rows = 0
@@ -68,6 +76,8 @@ class SnapshotTask:
         self._rate_limit = rate_limit
         self._now = now
         self._sleep = sleep
+        self._used = used
+        self._is_busy = False
         self._writer: SnapshotWriter | None = None
         self._waiting: deque[asyncio.Future[None]] = deque()
 
@@ -83,20 +93,39 @@ class SnapshotTask:
         with _as_box_error(f"failed to create file '{self.path}'"):
             writer = await self._in_thread(self._open)
         logger.info("saving snapshot %s", writer.temporary)
-        begun = self._now()
+        started = self._now()
         with _as_box_error(f"failed to write to '{writer.temporary}' file"):
-            for space_id, group_id, rows in view.slices():
-                for block in writer.encoder.add(space_id, rows, group_id):
-                    if len(self._waiting) >= QUEUE_LENGTH:
-                        await self._waiting.popleft()
-                    self._waiting.append(self._in_thread(writer.write_block, block))
-                    if self._rate_limit:
-                        await self._sleep(max(0.0, begun + writer.size / self._rate_limit - self._now()))
-                await _yield_to_others()
+            most_blocks = 1 if self._rate_limit else SLICE_BLOCKS
+            begun, used, blocks = self._now(), self._used(), list[list[bytes]]()
+            for part in view.parts():
+                blocks += writer.encoder.read(part)
+                if len(blocks) < most_blocks and self._now() - begun < SLICE:
+                    continue
+                own = self._used() - used
+                await self._begin_writing(writer, blocks)
+                if self._rate_limit:
+                    await self._until_written()
+                    await self._sleep(max(0.0, started + writer.size / self._rate_limit - self._now()))
+                await self._sleep(PAUSE if self._is_busy else 0)
+                self._is_busy = self._used() - used - own > BUSY * (self._now() - begun)
+                begun, used, blocks = self._now(), self._used(), []
+            await self._begin_writing(writer, blocks)
             self.rows = writer.rows
-            while self._waiting:
-                await self._waiting.popleft()
+            await self._until_written()
             await self._in_thread(writer.finish)
+
+    async def _begin_writing(self, writer: SnapshotWriter, blocks: list[list[bytes]]) -> None:
+        """Let the thread write blocks, once it is not too far behind."""
+        if not blocks:
+            return
+        if len(self._waiting) >= QUEUE_LENGTH:
+            await self._waiting.popleft()
+        self._waiting.append(self._in_thread(writer.write_blocks, blocks))
+
+    async def _until_written(self) -> None:
+        """Wait until the thread has written all blocks."""
+        while self._waiting:
+            await self._waiting.popleft()
 
     async def publish(self) -> None:
         """Give the file its name.
@@ -125,14 +154,6 @@ class SnapshotTask:
 
     def _in_thread(self, function: Callable[..., Result], *args: object) -> asyncio.Future[Result]:
         return asyncio.get_running_loop().run_in_executor(self._executor, partial(function, *args))
-
-
-async def _yield_to_others() -> None:
-    """Yield to the loop for one iteration, and for longer if it has other work."""
-    begun = time.perf_counter()
-    await asyncio.sleep(0)
-    if time.perf_counter() - begun > BUSY:
-        await asyncio.sleep(PAUSE)
 
 
 @contextmanager

@@ -26,9 +26,6 @@ logger = logging.getLogger("iproto_server.wal")
 MAX_SIZE: Final = 256 * 1024**2
 """Default size in bytes at which a new log begins."""
 
-_COMPRESSION_LEVEL: Final = 1
-"""Zstandard level. Requests wait for the compression, and higher levels do not shrink rows of queues."""
-
 UNWRITTEN: Final = (OSError, MemoryError, ZstdError)
 """Errors of a failed write: of the system, or because there is no memory to compress in."""
 
@@ -152,7 +149,7 @@ class RotatingLog:
         temporary = path.with_name(path.name + IN_PROGRESS)
         file = self._open_file(temporary)
         try:
-            writer = XlogWriter.create(file, header, level=_COMPRESSION_LEVEL)
+            writer = XlogWriter.create(file, header)
             temporary.rename(path)
         except OSError:
             file.close()

@@ -7,12 +7,12 @@ so that system spaces precede the spaces they describe. An incomplete file has t
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice, repeat
 from pathlib import Path
 from struct import pack
 from types import TracebackType
-from typing import Final, Self
+from typing import Final, Protocol, Self
 
 from iproto_server.descriptors import spare
 from iproto_server.storage.directory import IN_PROGRESS, file_name
@@ -29,7 +29,25 @@ _RUN: Final = 64
 
 _JOINED_MAX: Final = 8 * BLOCK_SIZE
 
+_SLICE_ROWS: Final = 1024
+_SLICE_SIZE: Final = 256 * 1024
+
 _BYTES: Final = tuple(bytes((number,)) for number in range(256))
+
+
+class RowSource(Protocol):
+    """Rows of one space that are read step by step; see `iproto_server.box.memtx.read_view.Reader`."""
+
+    space_id: int
+    group_id: int
+
+    def take(self, count: int, size: int) -> list[bytes]:
+        """Return the next rows."""
+
+    def take_numbered(
+        self, head: bytes, number: int, tail: bytes, count: int, size: int
+    ) -> tuple[bytes, int] | None:
+        """Return the next rows in one piece and their number, if that can be done."""
 
 
 class SnapshotEncoder:
@@ -62,16 +80,13 @@ class SnapshotEncoder:
             The rows of each full block. Those of a very large block are in pieces, because joining them takes
             time.
         """
-        group = b"\x07" + pack_unsigned(group_id) if group_id else b""
-        pairs = 4 if group_id else 3
-        before_number = bytes((0x80 + pairs, 0, RowType.INSERT)) + group + b"\x03"
-        before_tuple = self._stamp + b"\x82\x10\xce" + space_id.to_bytes(4, "big") + b"\x21"
+        before_number, before_tuple = self._around_number(space_id, group_id)
         overhead = len(before_number) + len(before_tuple) + 9
         full: list[list[bytes]] = []
         position = 0
         if tuples and not self.rows:
             # Headers omit zeros.
-            head = bytes((0x80 + pairs - 1,)) + before_number[1:-1]
+            head = bytes((before_number[0] - 1,)) + before_number[1:-1]
             self._extend((head, before_tuple, tuples[0]), 1, len(tuples[0]) + overhead, full)
             position = 1
         while position < len(tuples):
@@ -90,6 +105,32 @@ class SnapshotEncoder:
             position += len(run)
         return full
 
+    def read(self, source: RowSource) -> list[list[bytes]]:
+        """Add the next rows of a space, about as many as fill a block.
+
+        Parameters:
+            source: where they come from.
+
+        Returns:
+            As `add`.
+        """
+        found = None
+        if self.rows:  # the header of the first row is another one
+            head, tail = self._around_number(source.space_id, source.group_id)
+            missing = max(1, BLOCK_SIZE - self._size)
+            found = source.take_numbered(head, self.rows, tail, _SLICE_ROWS, missing)
+        if found is None:
+            return self.add(source.space_id, source.take(_SLICE_ROWS, _SLICE_SIZE), source.group_id)
+        full: list[list[bytes]] = []
+        self._extend((found[0],), found[1], len(found[0]), full)
+        return full
+
+    def _around_number(self, space_id: int, group_id: int) -> tuple[bytes, bytes]:
+        """Return the bytes in front of a row's number, and those between the number and the tuple."""
+        group = b"\x07" + pack_unsigned(group_id) if group_id else b""
+        before_number = bytes((0x84 if group_id else 0x83, 0, RowType.INSERT)) + group + b"\x03"
+        return before_number, self._stamp + b"\x82\x10\xce" + space_id.to_bytes(4, "big") + b"\x21"
+
     def _extend(self, pieces: Iterable[bytes], rows: int, size: int, full: list[list[bytes]]) -> None:
         self._pieces.extend(pieces)
         self.rows += rows
@@ -101,7 +142,7 @@ class SnapshotEncoder:
         """Return the rows of the last block, full or not, as `add` does; empty if there are none."""
         pieces, self._pieces = self._pieces, []
         size, self._size = self._size, HEAD_SIZE
-        return pieces if size > _JOINED_MAX or not pieces else [b"".join(pieces)]
+        return pieces if size > _JOINED_MAX or len(pieces) <= 1 else [b"".join(pieces)]
 
 
 class SnapshotWriter:
@@ -159,19 +200,19 @@ class SnapshotWriter:
         """
         iterator = iter(tuples)
         while some := list(islice(iterator, _RUN)):
-            for block in self.encoder.add(space_id, some, group_id):
-                self.write_block(block)
+            if full := self.encoder.add(space_id, some, group_id):
+                self.write_blocks(full)
 
-    def write_block(self, rows: list[bytes]) -> None:
-        """Write a block of the encoder. Another thread may do so while the encoder works on the next block.
+    def write_blocks(self, blocks: Sequence[list[bytes]]) -> None:
+        """Write blocks of the encoder. Another thread may do so while the encoder works on the next ones.
 
         Parameters:
-            rows: the rows of the block, in pieces.
+            blocks: the rows of each block, in pieces.
 
         Raises:
             OSError: the file cannot be written; only `abort` may follow.
         """
-        self._writer.write((b"".join(rows),))
+        self._writer.write([b"".join(rows) for rows in blocks])
         if self.size - self._synced >= SYNC_INTERVAL:
             os.fdatasync(self._file.fileno())
             # Drop the pages from the cache: they are not read again soon.
@@ -187,7 +228,7 @@ class SnapshotWriter:
         """
         last = self.encoder.take()
         if last:
-            self.write_block(last)
+            self.write_blocks([last])
         self._writer.end()
         os.fsync(self._file.fileno())
         self._file.close()

@@ -53,6 +53,7 @@ def build(name: str, directory: Path) -> Path:
         ("test_budget", 200_000, "200000 operations"),
         ("test_checksums", 100, "100 stray writes were found"),
         ("test_updates", 100_000, "100000 updates"),
+        ("test_views", 100_000, "100000 operations"),
         ("test_engine_api", 30_000, "484 checks"),
     ],
 )

@@ -6,7 +6,7 @@ import asyncio
 import errno
 import logging
 import shutil
-from collections.abc import AsyncIterator, Coroutine, Iterator
+from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from itertools import count
@@ -437,18 +437,18 @@ class TestTheDisk:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
     ) -> None:
         written: list[int] = []
-        write_block = SnapshotWriter.write_block
+        write_blocks = SnapshotWriter.write_blocks
 
-        def fill_up(writer: SnapshotWriter, rows: list[bytes]) -> None:
-            if len(written) == 3:
+        def fill_up(writer: SnapshotWriter, blocks: Sequence[list[bytes]]) -> None:
+            if written:
                 raise OSError(errno.ENOSPC, "No space left on device")
-            written.append(len(rows))
-            write_block(writer, rows)
+            written.append(len(blocks))
+            write_blocks(writer, blocks)
 
         async def scenario() -> None:
             async with running(tmp_path, checkpoint_interval=HOUR) as database:
                 database.fill(LARGE)
-                monkeypatch.setattr(SnapshotWriter, "write_block", fill_up)
+                monkeypatch.setattr(SnapshotWriter, "write_blocks", fill_up)
                 path = tmp_path / f"{database.lsn:020d}.snap.inprogress"
                 waiter = database.box.snapshot()
                 assert await answer(waiter) == (ErrorCode.SYSTEM, f"failed to write to '{path}' file")

@@ -63,7 +63,8 @@ class Index(ABC):
         set: (key, value): add or overwrite an entry.
         remove: (key): remove an existing entry.
         range_first: (encoded key) -> the value of the first key that starts with it, or None.
-        watch: the observer while read views are open; it replaces `insert`, `set` and `remove`.
+        watch: the observer while read views are open, which compiled trees do not need; it replaces `insert`,
+            `set` and `remove`.
         quick: data for compiled code to bypass these functions; None if it must not.
     """
 

@@ -10,27 +10,25 @@ from iproto_server.box.index.index import Index
 class IndexWatch:
     """Notifies the readers of an index of each key before its entry changes.
 
+    HASH indexes need it, and in pure Python all: the compiled engine keeps what views of its trees need.
     Indexes that share their entries share one watch, which exists while there are readers.
 
     Parameters:
         index: the first of those indexes.
     """
 
-    __slots__ = ("_indexes", "_insert", "_quick", "_readers", "_remove", "_set")
+    __slots__ = ("_indexes", "_insert", "_readers", "_remove", "_set")
 
     def __init__(self, index: Index) -> None:
         self._readers: list[Callable[[bytes], None]] = []
         self._indexes: list[Index] = []
-        self._quick: list[object] = []
         self._set, self._insert, self._remove = index.set, index.insert, index.remove
         self.join(index)
 
     def join(self, index: Index) -> None:
         """Watch another index with the same entries."""
         self._indexes.append(index)
-        self._quick.append(index.quick)
         index.watch = self
-        index.quick = None
         index.set, index.insert, index.remove = self.set, self.insert, self.remove
 
     def set(self, key: bytes, value: bytes) -> None:
@@ -59,7 +57,6 @@ class IndexWatch:
         """Remove a reader. After the last one, the indexes get their own functions back."""
         self._readers.remove(keep)
         if not self._readers:
-            for index, quick in zip(self._indexes, self._quick, strict=True):
+            for index in self._indexes:
                 index.watch = None
-                index.quick = quick
                 index.set, index.insert, index.remove = self._set, self._insert, self._remove

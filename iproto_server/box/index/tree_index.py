@@ -10,7 +10,7 @@ from typing import Any, Final
 from iproto_server.box.index.index import NO_LIMIT, Index, Interval, quick_index
 from iproto_server.box.index.index_def import IndexDef
 from iproto_server.box.index.iterator_type import DESCENDING, IteratorType
-from iproto_server.box.index.sorted_map import Tree
+from iproto_server.box.index.sorted_map import Tree, TreeView, open_view
 from iproto_server.box.key.key_def import KeyDef, key_layout
 from iproto_server.box.key.key_encoding import prefix_end
 
@@ -130,6 +130,10 @@ class TreeIndex(Index):
         """Return the keys and the values of the first `count` entries behind a key."""
         found: tuple[list[bytes], list[bytes]] = self._tree.after(key, count)
         return found
+
+    def view(self) -> TreeView | None:
+        """Open a view of the rows of a primary index; None in pure Python, where a watch keeps them."""
+        return None if open_view is None else open_view(self._tree)
 
     def iterate(self, iterator: int, key: Sequence[Any]) -> Iterator[bytes]:
         interval = self.interval(iterator, key)

@@ -1,22 +1,19 @@
 """A consistent view of all rows at one moment, walked in small steps while the box goes on changing.
 
 Nothing is copied when a view is opened. From then on, whoever changes a row that the walk has not come to yet
-first puts the row as it was aside (`IndexWatch`); the walk takes it from there and drops it. So a view costs
-memory only for rows that are changed ahead of the walk, and time only while it is open: the functions that do
-so take the places of an index's own `set`, `insert` and `remove`, and give them back.
+first puts the row as it was aside; the walk takes it from there and drops it. So a view costs memory only for
+rows that are changed ahead of the walk, and time only while it is open.
+
+The compiled engine does so itself (`iproto_server/engine/core/view.h`): changes stay in C while a view is
+open, and rows are read in C, many at a time. For HASH indexes, and in pure Python, an `IndexWatch` takes the
+places of the index's own `set`, `insert` and `remove` while a view is open.
 
 DDL needs no special care. A space that is truncated, dropped or given another primary key gets other indexes,
 or none, and the view walks through those that it knows. An index that takes over another's entries
-(`Index.adopt`) takes over its watch, too.
+(`Index.adopt`) takes over its views and its watch, too.
 
-Why so: a snapshot of a million tutorial tasks of 100 bytes, while 15,000 tasks a second are put, taken and
-acknowledged (`python -m bench.scenarios.snapshot`, on 2 cores), costs
-
-- with this view 3.5 s (0.9 s without load), pauses of 6 ms at the longest (the median of nine runs; half of
-  that is there without a snapshot, too), and 1.01 times the memory that there was;
-- with a list of all rows that is made first, a pause of 38 ms, and 1.05 times the memory;
-- with a child process that has all rows as they were (fork), 2.2 s, a pause of 15 to 31 ms, and 1.56 times
-  the memory: whoever looks at an object counts a reference to it, and its page is copied.
+A child process that has all rows as they were (fork) takes half of the memory again, and stops the loop
+longer; a list of all rows that is made first stops it for 38 ms with a million tasks.
 """
 
 from __future__ import annotations
@@ -33,6 +30,7 @@ from iproto_server.box.index.hash_index import HashIndex
 from iproto_server.box.index.hash_table import ENTRY_SIZE
 from iproto_server.box.index.index import Index
 from iproto_server.box.index.index_watch import IndexWatch
+from iproto_server.box.index.sorted_map import TreeView
 from iproto_server.box.index.tree_index import TreeIndex
 from iproto_server.box.memtx.memtx_space import MemtxSpace
 from iproto_server.box.memtx.sequence_data_space import SequenceDataSpace
@@ -44,49 +42,127 @@ SLICE_ROWS: Final = 1024
 SLICE_SIZE: Final = 256 * 1024
 
 
-class _Reader(ABC):
-    """The walk through one space's primary index.
+class Reader(ABC):
+    """The walk through one space.
+
+    Parameters:
+        space: the space.
+
+    Attributes:
+        space_id: the id of the space.
+        group_id: 1 for a local space, otherwise 0.
+    """
+
+    __slots__ = ("group_id", "space_id")
+
+    def __init__(self, space: MemtxSpace) -> None:
+        self.space_id = space.id
+        self.group_id: int = space.flags.get("group_id", 0)
+
+    @property
+    @abstractmethod
+    def is_done(self) -> bool:
+        """Whether there are no more rows."""
+
+    @property
+    @abstractmethod
+    def kept(self) -> int:
+        """The number of changed entries that are kept as they were."""
+
+    @abstractmethod
+    def take(self, count: int, size: int) -> list[bytes]:
+        """Return the next rows. There may be none although more follow.
+
+        Parameters:
+            count: the greatest number of entries to look at.
+            size: bytes of rows that are enough.
+        """
+
+    def take_numbered(
+        self, head: bytes, number: int, tail: bytes, count: int, size: int
+    ) -> tuple[bytes, int] | None:
+        """Return the next rows in one piece and their number, without making an object of each.
+
+        Parameters:
+            head, tail: bytes in front of each row, before and after its number.
+            number: the number of the first row; it is packed as msgpack.
+            count, size: as for `take`.
+
+        Returns:
+            None if only `take` can read these rows.
+        """
+        return None
+
+    @abstractmethod
+    def close(self) -> None:
+        """Read no more; harmless if that was so before."""
+
+
+class _EngineReader(Reader):
+    """The walk through a tree of the compiled engine."""
+
+    __slots__ = ("_view",)
+
+    def __init__(self, space: MemtxSpace, view: TreeView) -> None:
+        super().__init__(space)
+        self._view = view
+
+    @property
+    def is_done(self) -> bool:
+        return self._view.is_done
+
+    @property
+    def kept(self) -> int:
+        return self._view.kept
+
+    def take(self, count: int, size: int) -> list[bytes]:
+        return self._view.take(count, size)
+
+    def take_numbered(
+        self, head: bytes, number: int, tail: bytes, count: int, size: int
+    ) -> tuple[bytes, int] | None:
+        return self._view.take_numbered(head, number, tail, count, size)
+
+    def close(self) -> None:
+        self._view.close()
+
+
+class _WatchingReader(Reader):
+    """A walk that is told of each key before its entry changes.
 
     Parameters:
         space: the space.
         index: its primary index.
     """
 
-    __slots__ = ("_get", "_kept", "_watch", "group_id", "is_done", "space_id")
+    __slots__ = ("_get", "_is_done", "_kept_size", "_watch")
 
     def __init__(self, space: MemtxSpace, index: Index) -> None:
-        self.space_id = space.id
-        self.group_id: int = space.flags.get("group_id", 0)
-        self.is_done = False
-        self._kept = 0
+        super().__init__(space)
+        self._is_done = False
+        self._kept_size = 0
         self._get = index.get
         self._watch = IndexWatch(index) if index.watch is None else index.watch
         self._watch.enter(self._keep)
+
+    @property
+    def is_done(self) -> bool:
+        return self._is_done
 
     @abstractmethod
     def _keep(self, key: bytes) -> None:
         """Put an entry aside that is about to change, unless the walk is past it."""
 
-    @abstractmethod
-    def take(self, count: int, size: int) -> list[bytes]:
-        """The next rows. There may be none although more follow.
-
-        Parameters:
-            count: how many entries to look at, at the most.
-            size: bytes of rows that are enough.
-        """
-
     def close(self) -> None:
-        """Read no more; harmless when that was so before."""
-        if not self.is_done:
-            self.is_done = True
+        if not self._is_done:
+            self._is_done = True
             self._watch.leave(self._keep)
             self._forget()
-            self._count(-self._kept)
+            self._count(-self._kept_size)
 
     def _count(self, change: int) -> None:
         """Count the memory of entries that are put aside or dropped; `change` is a number of bytes."""
-        self._kept += change
+        self._kept_size += change
         memory_outside(change)
 
     @abstractmethod
@@ -94,8 +170,8 @@ class _Reader(ABC):
         """Let go of all rows."""
 
 
-class _TreeReader(_Reader):
-    """The walk through a tree, in the order of its keys."""
+class _TreeReader(_WatchingReader):
+    """The walk through a tree in pure Python, in the order of its keys."""
 
     __slots__ = ("_before", "_before_keys", "_entries_after", "_position")
 
@@ -108,6 +184,10 @@ class _TreeReader(_Reader):
         self._before: dict[bytes, bytes | None] = {}
         # Their keys, as a heap.
         self._before_keys: list[bytes] = []
+
+    @property
+    def kept(self) -> int:
+        return len(self._before)
 
     def _keep(self, key: bytes) -> None:
         if key > self._position and key not in self._before:
@@ -154,7 +234,7 @@ class _TreeReader(_Reader):
         self._before_keys.clear()
 
 
-class _HashReader(_Reader):
+class _HashReader(_WatchingReader):
     """The walk through a hash table, part by part."""
 
     __slots__ = ("_before", "_part", "_rows", "_table")
@@ -167,6 +247,10 @@ class _HashReader(_Reader):
         self._rows: list[bytes] = []
         # By the number of a part that is still to come, what has changed in it.
         self._before: dict[int, dict[bytes, bytes | None]] = {}
+
+    @property
+    def kept(self) -> int:
+        return sum(map(len, self._before.values()))
 
     def _keep(self, key: bytes) -> None:
         number = self._table.part_of(key)
@@ -197,27 +281,29 @@ class _HashReader(_Reader):
         self._rows.clear()
 
 
-class _ValuesReader:
+class _ValuesReader(Reader):
     """What the sequences had come to when the view was opened: there are few of them."""
 
-    __slots__ = ("_rows", "group_id", "is_done", "space_id")
+    __slots__ = ("_rows",)
 
     def __init__(self, space: SequenceDataSpace) -> None:
-        self.space_id = space.id
-        self.group_id = 0
-        self.is_done = False
+        super().__init__(space)
         self._rows = space.catch_up()
 
+    @property
+    def is_done(self) -> bool:
+        return not self._rows
+
+    @property
+    def kept(self) -> int:
+        return len(self._rows)
+
     def take(self, count: int, size: int) -> list[bytes]:
-        """The next rows."""
         rows = self._rows[:count]
         del self._rows[:count]
-        self.is_done = not self._rows
         return rows
 
     def close(self) -> None:
-        """Read no more."""
-        self.is_done = True
         self._rows.clear()
 
 
@@ -231,13 +317,14 @@ def _count_for(rows: list[bytes], size: int) -> int:
     return next(number for number, total in enumerate(accumulate(map(len, rows)), 1) if total >= size)
 
 
-def _reader_of(space: MemtxSpace, index: Index) -> _Reader | _ValuesReader:
+def _reader_of(space: MemtxSpace, index: Index) -> Reader:
     if isinstance(space, SequenceDataSpace):
         return _ValuesReader(space)
     if isinstance(index, HashIndex):
         return _HashReader(space, index)
     assert isinstance(index, TreeIndex)
-    return _TreeReader(space, index)
+    view = index.view()
+    return _TreeReader(space, index) if view is None else _EngineReader(space, view)
 
 
 class ReadView:
@@ -250,7 +337,7 @@ class ReadView:
     """
 
     def __init__(self, spaces: Iterable[MemtxSpace]) -> None:
-        self._readers = [
+        self._readers: list[Reader] = [
             _reader_of(space, space.primary)
             for space in sorted(spaces, key=lambda space: space.id)
             if space.primary is not None
@@ -265,6 +352,17 @@ class ReadView:
         """
         return cls(space for space in spaces if space.engine == "memtx" and not space.is_temporary)
 
+    def parts(self) -> Iterator[Reader]:
+        """Walk through the spaces in the order of their ids.
+
+        The box may change between two steps.
+
+        Yields: what is to be read next, again and again until it is done.
+        """
+        for reader in self._readers:
+            while not reader.is_done:
+                yield reader
+
     def slices(self, count: int = SLICE_ROWS, size: int = SLICE_SIZE) -> Iterator[Rows]:
         """Walk through the rows, space by space in the order of their ids.
 
@@ -276,9 +374,8 @@ class ReadView:
 
         Yields: rows of one space; now and then none, where many rows were added since the view was opened.
         """
-        for reader in self._readers:
-            while not reader.is_done:
-                yield reader.space_id, reader.group_id, reader.take(count, size)
+        for reader in self.parts():
+            yield reader.space_id, reader.group_id, reader.take(count, size)
 
     def close(self) -> None:
         """Let go of the rows that were kept; harmless when that was so before."""

@@ -245,6 +245,8 @@ int build_references(Tree *tree, const Tree *primary)
 
 int build_append(Tree *primary, const uint8_t *row, size_t size, KeyBuffer *key)
 {
+    if (primary->views)
+        return BUILD_UNKNOWN;
     int done = key_of_row(primary->layout, row, size, key);
     if (done <= 0)
         return done;

@@ -20,7 +20,7 @@ int build_references(Tree *tree, const Tree *primary);
 
 /* Add a row to a primary index whose keys are all below its own. `key` is overwritten.
  *
- * Returns BUILD_DONE; BUILD_UNKNOWN, with nothing changed, also if its key is not above all others.
+ * Returns BUILD_DONE; BUILD_UNKNOWN, with nothing changed, also if its key is not above all others, or a view is open.
  */
 int build_append(Tree *primary, const uint8_t *row, size_t size, KeyBuffer *key);
 

@@ -1,5 +1,7 @@
 #include "change.h"
 
+#include "view.h"
+
 #include <string.h>
 
 /* What moves in an index. */
@@ -72,6 +74,26 @@ static int find_move(Move *move, int is_unique, Handle32 handle, RowFields *old,
     return CHANGE_DONE;
 }
 
+/* Let views keep the row that is there, or know that there is none; `row` is the new one, or NULL. */
+static int keep_for_views(Tree *primary, const TreeKey *key, Handle32 handle, const uint8_t *row, size_t size)
+{
+    if (!primary->views || key->key)
+        return views_keep(primary, key, handle);
+    if (!row) {
+        const Record *old = records_at(primary->records, handle);
+        row = old->data;
+        size = old->size;
+    }
+    KeyBuffer bytes = {0};
+    int done = -1;
+    if (key_of_row(primary->layout, row, size, &bytes) > 0) { /* which needs nothing but memory: the hint was made */
+        TreeKey whole = tree_key(primary, bytes.data, bytes.size);
+        done = views_keep(primary, &whole, handle);
+    }
+    key_buffer_free(&bytes);
+    return done;
+}
+
 /* Make room for everything that will be added: from then on nothing fails. */
 static int reserve(Tree *primary, const Move *moves, int count, int adds_row)
 {
@@ -131,7 +153,8 @@ static int change_at(Tree *primary, const ChangedIndex *indexes, int count, cons
         done += found - 1;
     } else if (done == CHANGE_DONE) {
         Record *made = new && !*record ? record_new(NULL, 0, row, size) : *record;
-        if ((new && !made) || reserve(primary, moves, count, new && !old) < 0) {
+        if ((new && !made) || keep_for_views(primary, key, handle, new ? row : NULL, size) < 0
+            || reserve(primary, moves, count, new && !old) < 0) {
             done = CHANGE_NO_MEMORY;
             if (made && !*record)
                 record_free(made);

@@ -180,6 +180,8 @@ static int update(Replay *replay, const uint8_t *block, const BlockRow *row)
 
 int replay_row(Replay *replay, const uint8_t *block, const BlockRow *row)
 {
+    if (replay->primary->views)
+        return 0;
     switch (row->type) {
     case BLOCK_INSERT:
     case BLOCK_REPLACE:

@@ -28,7 +28,8 @@ typedef struct {
 void replay_begin(Replay *replay, Tree *primary);
 void replay_end(Replay *replay); /* which frees everything but the names */
 
-/* Make a change. Returns 1; -1 without memory; 0, with nothing changed, if it needs a closer look or is refused. */
+/* Make a change. Returns 1; -1 without memory; 0, with nothing changed, if it needs a closer look, is refused, or a view
+ * is open. */
 int replay_row(Replay *replay, const uint8_t *block, const BlockRow *row);
 
 #endif

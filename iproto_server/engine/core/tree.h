@@ -61,6 +61,7 @@ typedef struct {
     const KeyLayout *layout;   /* NULL for pairs */
     Records *records, *pairs;  /* of handles without and with TREE_PAIR; the same ones in a tree of pairs or rows */
     int has_references;
+    struct View *views;        /* those that are open; see view.h */
     KeyBuffer scratch;
     uint8_t recent[TREE_RECENT_ROOM]; /* the bytes of `recent_key`: the same key is looked for several times */
     TreeKey recent_key;

@@ -41,7 +41,6 @@ class XlogWriter:
         file: a file opened for writing, without a buffer.
         offset: end of its intact part (`XlogReader.good_end`); the rest is truncated.
         compress: whether large blocks are compressed.
-        level: Zstandard level.
 
     Attributes:
         offset: end of the last complete block.
@@ -49,36 +48,26 @@ class XlogWriter:
 
     __slots__ = ("_clean", "_compressor", "_file", "offset")
 
-    def __init__(
-        self, file: WritableFile, offset: int, *, compress: bool = True, level: int = COMPRESSION_LEVEL
-    ) -> None:
+    def __init__(self, file: WritableFile, offset: int, *, compress: bool = True) -> None:
         self._file = file
         self.offset = offset
         # Whether the file is known to end at `offset`.
         self._clean = False
-        self._compressor = zstandard.ZstdCompressor(level=level) if compress else None
+        self._compressor = zstandard.ZstdCompressor(level=COMPRESSION_LEVEL) if compress else None
 
     @classmethod
-    def create(
-        cls,
-        file: WritableFile,
-        header: XlogHeader,
-        *,
-        compress: bool = True,
-        level: int = COMPRESSION_LEVEL,
-    ) -> XlogWriter:
+    def create(cls, file: WritableFile, header: XlogHeader, *, compress: bool = True) -> XlogWriter:
         """Begin a new file with its header.
 
         Parameters:
             file: an empty file, opened for writing, without a buffer.
             header: the header.
             compress: whether large blocks are compressed.
-            level: Zstandard level.
 
         Raises:
             OSError: the header cannot be written.
         """
-        writer = cls(file, 0, compress=compress, level=level)
+        writer = cls(file, 0, compress=compress)
         writer._append(header.encode())
         return writer
 

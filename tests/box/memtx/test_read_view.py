@@ -167,9 +167,9 @@ class TestChangesDuringTheWalk:
             (reader,) = view._readers
             for number in range(45, 55):
                 space.delete(number)
-            assert len(reader._before) == 5  # type: ignore[union-attr]  # a tree's
+            assert reader.kept == 5
             next(slices)
-            assert len(reader._before) == 0  # type: ignore[union-attr]
+            assert reader.kept == 0
 
     def test_nor_are_those_of_a_hash(self) -> None:
         box, _ = new_box()
@@ -180,17 +180,15 @@ class TestChangesDuringTheWalk:
             (reader,) = view._readers
             for number in range(1000):
                 space.delete(number)
-            before: dict[int, Any] = reader._before  # type: ignore[union-attr]  # a hash's
-            kept = sum(len(part) for part in before.values())
-            assert 0 < kept <= 1000 - len(passed)
+            assert 0 < reader.kept <= 1000 - len(passed)
             assert sorted([*passed, *ids(shown(slices)[space.id])]) == list(range(1000))
-            assert not before
+            assert reader.kept == 0
 
 
 class TestViews:
-    def test_changes_cost_nothing_when_none_is_open(self) -> None:
+    def test_a_hash_gets_its_functions_back_when_none_is_open(self) -> None:
         box, _ = new_box()
-        space = numbers(box, 10)
+        space = numbers(box, 10, "hash")
         primary = space.core().primary
         assert primary is not None
         functions = (primary.set, primary.insert, primary.remove)
@@ -207,6 +205,20 @@ class TestViews:
         for index in (primary, renamed):
             assert (index.set, index.insert, index.remove) == functions
             assert index.watch is None
+
+    @pytest.mark.parametrize("kind", ["tree", "hash"])
+    def test_nothing_is_kept_after_one_was_closed(self, kind: str) -> None:
+        box, _ = new_box()
+        space = numbers(box, 10, kind)
+        with ReadView([space.core()]) as view:
+            (reader,) = view._readers
+            space.delete(5)
+            assert reader.kept == 1
+        assert reader.is_done
+        assert reader.kept == 0
+        space.delete(6)
+        assert reader.kept == 0
+        assert list(view.slices()) == []
 
     def test_several_at_a_time_show_what_each_has_seen(self) -> None:
         box, _ = new_box()
