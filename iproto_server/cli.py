@@ -122,15 +122,10 @@ def _show_version(context: click.Context, parameter: click.Parameter, is_asked_f
     """Print the version and end, if that was asked for."""
     if not is_asked_for or context.resilient_parsing:
         return
-    from importlib import metadata
-
     from iproto_server import native
+    from iproto_server.program_version import program_version
 
-    try:
-        number = metadata.version(PROGRAM)
-    except metadata.PackageNotFoundError:
-        number = "(not installed)"
-    click.echo(f"{PROGRAM} {number}, {'compiled' if native.IS_COMPILED else 'in pure Python'}")
+    click.echo(f"{PROGRAM} {program_version()}, {'compiled' if native.IS_COMPILED else 'in pure Python'}")
     context.exit()
 
 

@@ -83,13 +83,16 @@ def change_logs(level: str, log_format: str) -> None:
 
 
 class PlainFormatter(logging.Formatter):
-    """`TIME LEVEL EVENT key=value …`; a traceback follows on separate lines."""
+    """`TIME LEVEL EVENT key=value …`; a traceback follows on lines that begin with two spaces."""
 
     def format(self, record: logging.LogRecord) -> str:
         parts = [_time(record), _level(record), _printable(record.getMessage())]
         parts += [f"{name}={_quoted(str(value))}" for name, value in _fields(record).items()]
-        line = " ".join(parts)
-        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
+        if record.exc_info:
+            # Indented: the text of an exception may have line breaks, and must not look like an event.
+            lines = self.formatException(record.exc_info).splitlines()
+            return "\n".join([" ".join(parts), *(f"  {_printable(line)}" for line in lines)])
+        return " ".join(parts)
 
 
 class JsonFormatter(logging.Formatter):

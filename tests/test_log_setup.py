@@ -69,8 +69,18 @@ class TestPlain:
             logger.exception("failed")
         first, *rest = stream.getvalue().splitlines()
         assert first.endswith(" error failed")
-        assert rest[0] == "Traceback (most recent call last):"
-        assert rest[-1] == "ValueError: bad"
+        assert rest[0] == "  Traceback (most recent call last):"
+        assert rest[-1] == "  ValueError: bad"
+
+    def test_the_text_of_an_exception_cannot_forge_a_line(self) -> None:
+        stream = logged("plain")
+        try:
+            raise ValueError("bad\n2026-01-01T00:00:00.000Z info forged\r\x1b[2J")
+        except ValueError:
+            logger.exception("failed")
+        _, *rest = stream.getvalue().splitlines()
+        assert all(line.startswith("  ") for line in rest)
+        assert "\x1b" not in stream.getvalue()
 
 
 class TestJson:

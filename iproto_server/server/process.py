@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
+import platform
 import signal
 from collections.abc import Callable, Sequence
 
@@ -13,6 +15,8 @@ from iproto_server import native
 from iproto_server.app import Application, ApplicationConflict
 from iproto_server.config.config import Config, ConfigError
 from iproto_server.importer import ImportAnew
+from iproto_server.log_setup import event
+from iproto_server.program_version import program_version
 from iproto_server.server.server import Server
 from iproto_server.server.watchdog import STOP_SIGNALS, Watchdog
 
@@ -71,6 +75,25 @@ async def _end_tasks() -> None:
             logger.error("%s does not end after its cancellation", task.get_coro())
 
 
+def _log_start(server: Server) -> None:
+    """Log what runs, with its limits."""
+    config = server.config
+    event(
+        logger,
+        logging.INFO,
+        "started",
+        version=program_version(),
+        pid=os.getpid(),
+        python=platform.python_version(),
+        compiled="yes" if native.IS_COMPILED else "no",
+        max_connections=server.state.admission.limit,
+        net_msg_max=config.net_msg_max,
+        memtx_memory=config.memtx_memory or "unlimited",
+        wal_mode=config.wal_mode,
+    )
+    native.module.warn_if_stale(logger)
+
+
 async def _serve(server: Server, is_snapshot_due: Callable[[], bool]) -> None:
     asked_to_stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -87,8 +110,7 @@ async def _serve(server: Server, is_snapshot_due: Callable[[], bool]) -> None:
     await server.start()
     loop.add_signal_handler(signal.SIGHUP, server.reload_soon)
     loop.add_signal_handler(signal.SIGUSR1, server.snapshot_soon)
-    logger.info("running %s", "compiled code" if native.IS_COMPILED else "in pure Python")
-    native.module.warn_if_stale(logger)
+    _log_start(server)
     logger.info("ready to accept requests%s", ", read-only" if server.config.read_only else "")
     if is_snapshot_due():
         server.snapshot_soon()

@@ -6,7 +6,6 @@ import logging
 from typing import Final
 
 from iproto_server import Application, Box
-from iproto_server.counting import counted
 from queue_lua_compat.legacy.admin import Admin
 from queue_lua_compat.legacy.consumer import Consumer
 from queue_lua_compat.legacy.producer import Producer
@@ -67,4 +66,4 @@ class LegacyQueue(QueueState):
         for queue_space in self.registry.spaces.values():
             keys = queue_space.owners.drop_session(session_id)
             if keys:
-                logger.info("disconnected %s, releasing %s", session_id, counted(len(keys), "task"))
+                logger.info("disconnected %s, releasing its tasks: %d", session_id, len(keys))

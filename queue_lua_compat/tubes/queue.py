@@ -11,7 +11,6 @@ from functools import partial
 from typing import Any, Final
 
 from iproto_server import Application, Box, BoxError, Tuple
-from iproto_server.counting import counted
 from queue_lua_compat.retries import Retries
 from queue_lua_compat.tubes import system_spaces
 from queue_lua_compat.tubes.arguments import as_text, lua_text, options_of
@@ -365,9 +364,7 @@ class Queue:
                     failed += 1
                     cause = cause or error
         if failed:
-            logger.error(
-                "cannot release %s of a session, trying again", counted(failed, "task"), exc_info=cause
-            )
+            logger.error("cannot release tasks of a session, trying again: %d", failed, exc_info=cause)
             box.on_commit(partial(self._released.later, [session_uuid]))
 
     def _release_again(self, session_uuid: str) -> None:

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from typing import Any
 
 from iproto_server import STILL_WAITING, BoxError, ErrorCode, Space, Tuple, Waiter
-from iproto_server.counting import counted
 from queue_lua_compat.lua_numbers import shown
 from queue_lua_compat.tubes import timestamps
 from queue_lua_compat.tubes.arguments import (
@@ -110,7 +109,7 @@ class Tube(BulkCalls):
                 self.raw.release(task[TASK_ID], {})
                 released += 1
         if released:
-            logger.info('queue: [tube "%s"] released %s', self.name, counted(released, "task"))
+            logger.info('queue: [tube "%s"] released tasks: %d', self.name, released)
 
     # -- for clients --
 
@@ -209,7 +208,7 @@ class Tube(BulkCalls):
         for task in self.raw.tasks_by_state(TAKEN):
             self.raw.release(task[TASK_ID], {})
             released += 1
-        logger.info('queue: [tube "%s"] released %s', self.name, counted(released, "task"))
+        logger.info('queue: [tube "%s"] released tasks: %d', self.name, released)
 
     def peek(self, task_id: object = NOT_GIVEN) -> Tuple | None:
         """Return a task. Raises BoxError if it does not exist."""

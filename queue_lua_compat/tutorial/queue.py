@@ -26,7 +26,6 @@ from iproto_server import (
     Waiter,
     WaitQueue,
 )
-from iproto_server.counting import counted
 from queue_lua_compat.due_timer import DueTimer
 from queue_lua_compat.lua_numbers import at_least_one, key_of, number, shown
 from queue_lua_compat.task_owners import TaskOwners
@@ -352,10 +351,10 @@ class TutorialQueue:
         keys = self._owners.drop_session(session.id())
         if keys:
             logger.info(
-                "disconnected %s from %s, releasing %s",
+                "disconnected %s from %s, releasing its tasks: %d",
                 session.id(),
                 session.storage.peer,
-                counted(len(keys), "task"),
+                len(keys),
             )
 
     def _take_back(self, key: Any) -> None:

@@ -37,6 +37,7 @@ class Waiter:
         resume: the function to try when it is woken; None: that of its queue.
         arguments: the arguments of `resume`.
         sync: the number of the waiting request.
+        procedure: the name of an async procedure that it waits for, for the log.
         is_done: whether it was answered, timed out or was cancelled.
         on_finish: called once when it is done.
         result: the procedure's result, once done.
@@ -49,6 +50,7 @@ class Waiter:
         "error",
         "is_done",
         "on_finish",
+        "procedure",
         "queue",
         "result",
         "resume",
@@ -66,6 +68,7 @@ class Waiter:
     ) -> None:
         self.session = session
         self.sync = session.sync
+        self.procedure = "a procedure"
         self.user = None if session.credentials is session.user else session.credentials
         self.resume = resume
         self.arguments = arguments

@@ -19,6 +19,7 @@ from typing import cast
 from iproto_server.box import Waiter
 from iproto_server.box.access.session import Session
 from iproto_server.errors import BoxError
+from iproto_server.log_setup import event
 from iproto_server.native import twin, twin_methods
 from iproto_server.protocol.framing import FrameDecoder, FramingError
 from iproto_server.protocol.greeting import encode_greeting
@@ -136,6 +137,7 @@ class Connection(asyncio.Protocol):
         self.session.channel = self
         self._server.connections.add(self)
         self.user_changed()
+        event(logger, logging.DEBUG, "connected", peer=peer, session=self.session.id)
         self._greet()
         if self._server.is_stopping:
             # Accepted by the system before it could be told that there will be no more.
@@ -235,6 +237,16 @@ class Connection(asyncio.Protocol):
         if self.streams is not None:
             for _ in range(self.streams.close()):
                 self.taken_up()
+        session = self.session
+        event(
+            logger,
+            logging.DEBUG,
+            "disconnected",
+            peer=session.peer,
+            session=session.id,
+            user=session.user.name,
+            reason=error or "the client has gone",
+        )
         self._server.disconnected(self)
 
     def pause_writing(self) -> None:

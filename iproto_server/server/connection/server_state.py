@@ -13,6 +13,7 @@ from iproto_server.box.clock import Clock
 from iproto_server.box.txn.trigger import Trigger, TriggerList
 from iproto_server.config.config import Config
 from iproto_server.errors import BoxError
+from iproto_server.log_setup import event
 from iproto_server.server.application_errors import procedure_error
 from iproto_server.server.client_connection import ClientConnection
 from iproto_server.server.connection.fair_scheduler import Turns
@@ -127,7 +128,7 @@ class ServerState:
         except BoxError:
             raise
         except BaseException as error:
-            raise procedure_error("a session trigger", error) from error
+            raise procedure_error("a session trigger", error, session) from error
 
     def disconnected(self, connection: ClientConnection) -> None:
         """Run the application's disconnect triggers, and end the session."""
@@ -143,7 +144,14 @@ class ServerState:
             try:
                 self._run_trigger(session, trigger)
             except BoxError as error:
-                logger.error("on_disconnect failed: %s", error.message)
+                event(
+                    logger,
+                    logging.ERROR,
+                    "an on_disconnect trigger failed",
+                    reason=error.message,
+                    peer=session.peer,
+                    session=session.id,
+                )
         self.box.session.close(session)
         self.one_closed.set()
         if not self.connections:

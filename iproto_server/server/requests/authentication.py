@@ -98,6 +98,8 @@ class Authentication:
             self._box.run(session, trigger, name, True)
         connection.log_in(None if user.user_id == GUEST else user.name)
         session.become(user)
+        address = address_of(session.peer)
+        self._log.event(logging.INFO, "logged in", key=(address, name), user=name, address=address)
         return encode_ok(sync, self._box.catalog.schema_version)
 
     def _refused(self, connection: ClientConnection, name: str) -> None:

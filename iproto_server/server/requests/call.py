@@ -136,12 +136,14 @@ class Calls:
                     raise BoxError(ErrorCode.UNSUPPORTED, "An interactive transaction", "async procedures")
                 return self._box.run_inside(session, procedure.function, self._box, *arguments)
             if procedure.is_async:
-                return self._run_coroutine(session, procedure.function(self._box, *arguments))
+                waiter = self._run_coroutine(session, procedure.function(self._box, *arguments))
+                waiter.procedure = name
+                return waiter
             return self._box.run(session, procedure.function, self._box, *arguments)
         except BoxError:
             raise
         except BaseException as error:
-            raise call_error(name, procedure, arguments, error) from error
+            raise call_error(name, procedure, arguments, error, session) from error
 
     def _run(self, session: Session, name: str, function: OwnFunction, arguments: list[Any]) -> object:
         run = self._box.run if self._transactions.interactive is None else self._box.run_inside
@@ -151,7 +153,7 @@ class Calls:
             raise
         except BaseException as error:
             # The functions check their arguments: the error is a trigger's, or a fault of the server.
-            raise procedure_error(name, error) from error
+            raise procedure_error(name, error, session) from error
 
     def _waited(self, sync: int, waiter: Waiter, encode: Callable[[object], Sequence[bytes]]) -> bytes:
         """Encode the response of a waiting call, or raise its error."""
@@ -176,7 +178,9 @@ def unpack_arguments(packed: bytes) -> list[Any]:
     return arguments
 
 
-def call_error(name: str, procedure: Procedure, arguments: list[Any], error: BaseException) -> BoxError:
+def call_error(
+    name: str, procedure: Procedure, arguments: list[Any], error: BaseException, session: Session
+) -> BoxError:
     """Return the error for a client whose procedure has raised an exception.
 
     Parameters:
@@ -184,11 +188,14 @@ def call_error(name: str, procedure: Procedure, arguments: list[Any], error: Bas
         procedure: the procedure.
         arguments: its arguments.
         error: the exception.
+        session: the caller's session.
     """
     if isinstance(error, BoxError):
         return error
     misfit = procedure.misfit(arguments) if isinstance(error, TypeError) else None
-    return procedure_error(name, error) if misfit is None else BoxError.procedure(f"{name}: {misfit}")
+    if misfit is not None:
+        return BoxError.procedure(f"{name}: {misfit}")
+    return procedure_error(name, error, session)
 
 
 @twin

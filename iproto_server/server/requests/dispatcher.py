@@ -14,7 +14,7 @@ from iproto_server.native import twin
 from iproto_server.protocol.constants import Key, RequestType
 from iproto_server.protocol.request import Request, RequestError, decode_request
 from iproto_server.protocol.response import encode_error, encode_id, encode_ok, encode_tuples
-from iproto_server.server.application_errors import procedure_error
+from iproto_server.server.application_errors import procedure_error, waited_error
 from iproto_server.server.limits.unsent_limit import NoRoomError
 from iproto_server.server.requests.answer import Handler
 from iproto_server.server.requests.authentication import Authentication
@@ -155,11 +155,14 @@ class Dispatcher:
             error: the exception.
             who: the code that raised it, for the log.
         """
-        return self._failed(sync, error if isinstance(error, BoxError) else procedure_error(who, error))
+        if not isinstance(error, BoxError):
+            error = procedure_error(who, error, self._box.session.current)
+        return self._failed(sync, error)
 
     def raised(self, sync: int, procedure: Procedure, arguments: list[Any], error: BaseException) -> bytes:
         """Encode the response to a call whose procedure has raised an exception."""
-        return self._failed(sync, call_error(procedure.name, procedure, arguments, error))
+        session = self._box.session.current
+        return self._failed(sync, call_error(procedure.name, procedure, arguments, error, session))
 
     def wait(self, connection: ClientConnection, sync: int, waiter: Waiter) -> None:
         """Answer a call when its waiter is done."""
@@ -211,7 +214,7 @@ class Dispatcher:
             except BoxError as error:
                 connection.reply(self._failed(request.sync, error))
             except BaseException as error:  # noqa: BLE001  # the same as in `handle`
-                connection.reply(self._failed(request.sync, procedure_error("a request", error)))
+                connection.reply(self._failed(request.sync, procedure_error("a request", error, session)))
             finally:
                 facade.current = facade.background
 
@@ -224,7 +227,7 @@ class Dispatcher:
             except BoxError as error:
                 return self._failed(sync, error)
             except BaseException as error:  # noqa: BLE001  # the same as in `handle`
-                return self._failed(sync, procedure_error("a procedure", error))
+                return self._failed(sync, waited_error(waiter, error))
 
         return respond_or_fail
 

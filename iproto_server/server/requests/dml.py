@@ -86,6 +86,7 @@ class RowRequests:
     """
 
     def __init__(self, box: Box) -> None:
+        self._sessions = box.session
         self._access = box.access
         self._catalog = box.catalog
         self.handlers: dict[int, Handler] = {
@@ -181,5 +182,5 @@ class RowRequests:
         except BoxError:
             raise
         except BaseException as error:
-            raise procedure_error("a trigger", error) from error
+            raise procedure_error("a trigger", error, self._sessions.current) from error
         return encode_tuples(request.sync, self._catalog.schema_version, () if row is None else (row.raw,))

@@ -28,7 +28,7 @@ from iproto_server.protocol.tarantool15.request import (
 )
 from iproto_server.protocol.tarantool15.response import encode_error, encode_pong, encode_tuples, too_large
 from iproto_server.protocol.tarantool15.update_operations import apply_operations, decode_operations
-from iproto_server.server.application_errors import procedure_error
+from iproto_server.server.application_errors import procedure_error, waited_error
 from iproto_server.server.limits.unsent_limit import NoRoomError
 from iproto_server.server.requests.dml import reserve
 from iproto_server.server.tarantool15.fields import CallResults, FormatCache, RowFields, key_of, text_or_bytes
@@ -132,7 +132,7 @@ class Requests15:
         except BoxError as error:
             answer = self._failed(kind, request_id, error)
         except BaseException as error:  # noqa: BLE001  # every request gets an answer
-            answer = self._failed(kind, request_id, procedure_error("a request", error))
+            answer = self._failed(kind, request_id, procedure_error("a request", error, session))
         finally:
             facade.current = facade.background
         if waiter is None:
@@ -152,7 +152,7 @@ class Requests15:
             except BoxError as error:
                 return self._failed(kind, request_id, error)
             except BaseException as error:  # noqa: BLE001  # the same as in `handle`
-                return self._failed(kind, request_id, procedure_error("a procedure", error))
+                return self._failed(kind, request_id, waited_error(waiter, error))
 
         return respond
 
