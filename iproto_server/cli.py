@@ -22,6 +22,7 @@ from iproto_server.config.config import Config, ConfigError, load_config
 from iproto_server.config.options import OPTIONS, Option
 from iproto_server.importer import ApplicationImportError, ApplicationModules
 from iproto_server.log_setup import configure_logs
+from iproto_server.program_version import PROGRAM_VERSION
 from iproto_server.standard_streams import open_standard_streams
 
 PROGRAM = "iproto-server"
@@ -123,9 +124,8 @@ def _show_version(context: click.Context, parameter: click.Parameter, is_asked_f
     if not is_asked_for or context.resilient_parsing:
         return
     from iproto_server import native
-    from iproto_server.program_version import program_version
 
-    click.echo(f"{PROGRAM} {program_version()}, {'compiled' if native.IS_COMPILED else 'in pure Python'}")
+    click.echo(f"{PROGRAM} {PROGRAM_VERSION}, {'compiled' if native.IS_COMPILED else 'in pure Python'}")
     context.exit()
 
 

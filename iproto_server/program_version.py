@@ -1,15 +1,7 @@
-"""The version of this program."""
+"""The version of this program, which the package's metadata are made from."""
 
 from __future__ import annotations
 
-DISTRIBUTION = "iproto-server"
+from typing import Final
 
-
-def program_version() -> str:
-    """Return the version of the installed package; "(not installed)" where there is none."""
-    from importlib import metadata
-
-    try:
-        return metadata.version(DISTRIBUTION)
-    except metadata.PackageNotFoundError:
-        return "(not installed)"
+PROGRAM_VERSION: Final = "0.1.0"

@@ -16,7 +16,7 @@ from iproto_server.app import Application, ApplicationConflict
 from iproto_server.config.config import Config, ConfigError
 from iproto_server.importer import ImportAnew
 from iproto_server.log_setup import event
-from iproto_server.program_version import program_version
+from iproto_server.program_version import PROGRAM_VERSION
 from iproto_server.server.server import Server
 from iproto_server.server.watchdog import STOP_SIGNALS, Watchdog
 
@@ -82,7 +82,7 @@ def _log_start(server: Server) -> None:
         logger,
         logging.INFO,
         "started",
-        version=program_version(),
+        version=PROGRAM_VERSION,
         pid=os.getpid(),
         python=platform.python_version(),
         compiled="yes" if native.IS_COMPILED else "no",

@@ -208,7 +208,7 @@ class TestARecoveredServer:
         with IprotoClient.at(server.address) as client:
             assert client.call("box.space.rows:len").data == [101]
         server.stop()
-        assert "memtx_memory" not in server.process.output
+        assert "exceeds memtx_memory" not in server.process.output
 
 
 @needs_compiled_server
