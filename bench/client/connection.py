@@ -1,16 +1,18 @@
-"""A connection with several requests in flight that uses as little CPU time as Python allows."""
+"""A connection for few requests, with several in flight; `bench.client.load` has those for many."""
 
 from __future__ import annotations
 
 import socket
 import time
 from collections import deque
+from functools import partial
 from typing import Final, Self
 
 from bench.client.dialect import Dialect
 from bench.client.latency import Latencies
 from bench.client.requests import Requests
 from bench.lib.process import Address
+from bench.native.load import count_answers
 
 _RECEIVE: Final = 2**16
 _SEND_AT: Final = 4
@@ -27,7 +29,6 @@ class Connection:
 
     Attributes:
         socket: its socket.
-        unsent: bytes that the system has not accepted yet; `send_rest` sends more of them.
         latencies: of the answers since `begin`, in the order of their requests. A latency is the time from
             handing the request to the system until everything that came with its answer was read.
     """
@@ -35,7 +36,6 @@ class Connection:
     def __init__(self, address: Address, dialect: Dialect, in_flight: int = 1) -> None:
         self.socket = socket.create_connection(address)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.unsent = b""
         self.latencies = Latencies()
         self._dialect = dialect
         self._in_flight = in_flight
@@ -44,8 +44,8 @@ class Connection:
         self._answers: list[bytes] = []
         self._sent_at: deque[tuple[float, int]] = deque()
         # Looked up once, as it is needed for each answer.
-        self._complete = dialect.complete
-        self._receive, self._give = self.socket.recv, self.socket.send
+        self._complete = partial(count_answers, dialect.framing)
+        self._receive, self._give = self.socket.recv, self.socket.sendall
         if dialect.greeting:
             self._receive(dialect.greeting, socket.MSG_WAITALL)
 
@@ -84,10 +84,6 @@ class Connection:
                 self._send(room, now)
         return answered
 
-    def send_rest(self) -> None:
-        """Send as much of `unsent` as the system accepts."""
-        self.unsent = self.unsent[self._taken_of(self.unsent) :]
-
     @property
     def answers(self) -> bytes:
         """The answers since `begin`, as bytes."""
@@ -121,20 +117,7 @@ class Connection:
         if first == end:
             return
         self._sent_at.append((now, end - first))
-        data = self._data[self._bounds[first] : self._bounds[end]]
-        if self.unsent:
-            self.unsent += data
-            return
-        taken = self._taken_of(data)
-        if taken < len(data):
-            self.unsent = data[taken:]
-
-    def _taken_of(self, data: bytes) -> int:
-        # A blocking send could wait forever: the server may stop reading until its answers are read.
-        try:
-            return self._give(data, socket.MSG_DONTWAIT)
-        except BlockingIOError:
-            return 0
+        self._give(self._data[self._bounds[first] : self._bounds[end]])
 
     def _note(self, answered: int, now: float) -> None:
         sent_at, add = self._sent_at, self.latencies.together.append

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from bench.client.requests import Requests
+from bench.native.load import Framing
 
 
 class Dialect(Protocol):
@@ -13,10 +14,13 @@ class Dialect(Protocol):
 
     Attributes:
         greeting: the number of bytes that the server sends to a new client.
+        framing: how the end of an answer is found.
     """
 
     @property
     def greeting(self) -> int: ...
+    @property
+    def framing(self) -> Framing: ...
 
     def pings(self, count: int) -> Requests:
         """The cheapest request, repeated."""
@@ -42,16 +46,6 @@ class Dialect(Protocol):
 
     def acks(self, tasks: Sequence[bytes]) -> Requests:
         """Requests to acknowledge tasks, identified as by `tasks_in`."""
-
-    def complete(self, data: bytes) -> tuple[int, int]:
-        """Count complete answers.
-
-        Parameters:
-            data: the received bytes.
-
-        Returns:
-            The number of answers, and the number of bytes that need not be scanned again.
-        """
 
     def tasks_in(self, answers: bytes) -> list[bytes]:
         """Return identifiers of the taken tasks, in the form that `acks` needs."""

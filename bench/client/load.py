@@ -1,14 +1,11 @@
 """Load on a server: concurrent connections with the same kind of request, in phases.
 
-All requests of a phase are encoded before it begins; answers are counted during the phase and decoded after
-it.
+All requests of a phase are encoded before it begins. During the phase C code sends them and counts the
+answers (`bench/native/load.c`); the answers are decoded after it.
 """
 
 from __future__ import annotations
 
-import gc
-import select
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Self
@@ -18,6 +15,7 @@ from bench.client.dialect import Dialect
 from bench.client.latency import Latencies
 from bench.client.requests import Requests, payloads
 from bench.lib.process import Address
+from bench.native.load import NativeLoad
 
 PAYLOAD: Final = 100
 """Bytes of a task's data by default."""
@@ -32,7 +30,7 @@ class Phase:
     Attributes:
         requests: the number of requests.
         seconds: the duration.
-        cpu_seconds: this process's CPU time.
+        cpu_seconds: CPU time of this thread.
         latencies: of the answers.
     """
 
@@ -54,12 +52,10 @@ class Load:
 
     def __init__(self, address: Address, dialect: Dialect, connections: int, in_flight: int) -> None:
         self._dialect = dialect
-        self._connections = [Connection(address, dialect, in_flight) for _ in range(connections)]
+        self._connections = [Connection(address, dialect) for _ in range(connections)]
         self._taken: list[list[bytes]] = [[] for _ in self._connections]
-        self._by_number = {connection.socket.fileno(): connection for connection in self._connections}
-        self._poll = select.epoll()
-        for number in self._by_number:
-            self._poll.register(number, select.EPOLLIN)
+        sockets = [connection.socket.fileno() for connection in self._connections]
+        self._load = NativeLoad(dialect.framing, sockets, in_flight)
 
     def ping(self, count: int) -> Phase:
         """Send pings."""
@@ -115,7 +111,7 @@ class Load:
 
     def close(self) -> None:
         """Close all connections."""
-        self._poll.close()
+        self._load.close()
         for connection in self._connections:
             connection.close()
 
@@ -126,51 +122,19 @@ class Load:
         self.close()
 
     def _run(self, work: Sequence[Requests]) -> Phase:
-        # This code creates no cycles, so collections would only take time.
-        gc.disable()
-        try:
-            return self._answered(work)
-        finally:
-            gc.enable()
-
-    def _answered(self, work: Sequence[Requests]) -> Phase:
-        count = left = sum(map(len, work))
-        cpu, begun = time.process_time(), time.perf_counter()
-        for connection, requests in zip(self._connections, work, strict=True):
-            connection.begin(requests)
-            if connection.unsent:
-                self._wait_to_send(connection)
-        poll, by_number, readable = self._poll.poll, self._by_number, select.EPOLLIN
-        while left > 0:
-            events = poll(_ANSWER_WITHIN)
-            if not events:
-                raise RuntimeError(f"{left} of {count} requests were not answered")
-            for number, event in events:
-                connection = by_number[number]
-                if event != readable:
-                    self._send_rest(connection)
-                if event & ~select.EPOLLOUT:
-                    left -= connection.receive()
-                    if connection.unsent:
-                        self._wait_to_send(connection)
-        seconds, cpu_seconds = time.perf_counter() - begun, time.process_time() - cpu
-        latencies = Latencies.of_all(connection.latencies for connection in self._connections)
-        return Phase(count, seconds, cpu_seconds, latencies)
-
-    def _wait_to_send(self, connection: Connection) -> None:
-        self._poll.modify(connection.socket.fileno(), select.EPOLLIN | select.EPOLLOUT)
-
-    def _send_rest(self, connection: Connection) -> None:
-        connection.send_rest()
-        if not connection.unsent:
-            self._poll.modify(connection.socket.fileno(), select.EPOLLIN)
+        seconds, cpu_seconds = self._load.run(
+            [requests.data for requests in work], [requests.bounds for requests in work], _ANSWER_WITHIN
+        )
+        latencies = Latencies()
+        latencies.together = self._load.latencies()
+        return Phase(sum(map(len, work)), seconds, cpu_seconds, latencies)
 
     def _shares(self, count: int) -> list[int]:
         share, rest = divmod(count, len(self._connections))
         return [share + (number < rest) for number in range(len(self._connections))]
 
     def _answers(self) -> Iterable[bytes]:
-        return (connection.answers for connection in self._connections)
+        return map(self._load.answers, range(len(self._connections)))
 
 
 def _check(done: int, asked: int) -> None:

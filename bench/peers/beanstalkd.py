@@ -10,9 +10,9 @@ from typing import Final
 
 from bench.client.requests import Requests
 from bench.lib.process import LOOPBACK, Address, ServerProcess, free_port
+from bench.native.load import Framing
 
 _LINE_END: Final = b"\r\n"
-_HAS_TASK: Final = b"RESERVED "
 _RESERVED: Final = re.compile(rb"^RESERVED (\d+) ", re.MULTILINE)
 _DONE: Final = re.compile(rb"^(?:INSERTED \d+|DELETED)\r$", re.MULTILINE)
 _PRIORITY: Final = 0
@@ -27,6 +27,7 @@ class BeanstalkdDialect:
     """Lines of text, each followed by a task's data if there is any. Tasks are identified by their ids."""
 
     greeting = 0
+    framing = Framing.BEANSTALKD
 
     def pings(self, count: int) -> Requests:
         """`list-tube-used`."""
@@ -46,13 +47,6 @@ class BeanstalkdDialect:
     def acks(self, tasks: Sequence[bytes]) -> Requests:
         """`delete`."""
         return Requests.between(b"delete ", tasks, _LINE_END)
-
-    def complete(self, data: bytes) -> tuple[int, int]:
-        """Count lines except those that announce data. The tasks' data contains no line breaks."""
-        end = data.rfind(_LINE_END) + len(_LINE_END)
-        if end < len(_LINE_END):
-            return 0, 0
-        return data.count(_LINE_END) - data.count(_HAS_TASK, 0, end), end
 
     def tasks_in(self, answers: bytes) -> list[bytes]:
         """Return the ids of the tasks."""

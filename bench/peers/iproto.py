@@ -13,6 +13,7 @@ from bench.client.connection import Connection
 from bench.client.iproto_frames import LENGTH_SIZE, call_frame, request_frame
 from bench.client.requests import Requests
 from bench.lib.process import Address
+from bench.native.load import Framing
 
 _SELECT, _INSERT, _REPLACE, _UPDATE, _DELETE, _PING = 1, 2, 3, 4, 5, 64
 _SPACE_ID, _INDEX_ID, _LIMIT = 0x10, 0x11, 0x12
@@ -27,6 +28,7 @@ class Iproto:
     """Tarantool's binary protocol. Requests have no sync: a connection only counts answers."""
 
     greeting = 128
+    framing = Framing.IPROTO
 
     def pings(self, count: int) -> Requests:
         """PING."""
@@ -51,26 +53,6 @@ class Iproto:
         any_id = 2**63
         before = call_frame("queue.ack", [any_id]).removesuffix(msgpack.packb(any_id))
         return Requests.between(before, tasks, b"")
-
-    def complete(self, data: bytes) -> tuple[int, int]:
-        """Count answers by their length prefixes."""
-        end, size = len(data), _size(data, 0)
-        if end == size:
-            return 1, end
-        # Answers to equal requests mostly have equal lengths: check many at once.
-        answered = end // size
-        position = answered * size
-        if any(
-            data[place:position:size] != data[place : place + 1] * answered for place in range(LENGTH_SIZE)
-        ):
-            answered = position = 0
-        while position + LENGTH_SIZE <= end:
-            following = position + _size(data, position)
-            if following > end:
-                break
-            position = following
-            answered += 1
-        return answered, position
 
     def tasks_in(self, answers: bytes) -> list[bytes]:
         """Return the ids of the tasks, as msgpack."""
@@ -139,7 +121,3 @@ def _row_body(operation: str, key: int, payload: str) -> dict[int, object]:
             return {_INDEX_ID: 0, _KEY: [key]}
         case _:
             return {_INDEX_ID: 0, _LIMIT: 1, _OFFSET: 0, _ITERATOR: 0, _KEY: [key]}
-
-
-def _size(data: bytes, position: int) -> int:
-    return LENGTH_SIZE + int.from_bytes(data[position + 1 : position + LENGTH_SIZE], "big")

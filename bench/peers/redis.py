@@ -17,9 +17,8 @@ from typing import Final
 from bench.client.connection import Connection
 from bench.client.requests import Requests
 from bench.lib.process import LOOPBACK, Address, ServerProcess, free_port
+from bench.native.load import Framing
 
-_LINE_END: Final = b"\r\n"
-_BULK, _NULL_BULK = b"$", b"$-1"
 _ITEM: Final = re.compile(rb"^\$\d+\r\n([^\r]*)\r$", re.MULTILINE)
 _DONE: Final = re.compile(rb"^:[1-9]\d*\r$", re.MULTILINE)
 _READY, _TAKEN = b"ready", b"taken"
@@ -38,6 +37,7 @@ class RedisDialect:
     """RESP 2."""
 
     greeting = 0
+    framing = Framing.REDIS
 
     def pings(self, count: int) -> Requests:
         """PING."""
@@ -62,14 +62,6 @@ class RedisDialect:
     def acks(self, tasks: Sequence[bytes]) -> Requests:
         """LREM from the end where the oldest tasks are."""
         return Requests.of(_command(b"LREM", _TAKEN, b"-1", task) for task in tasks)
-
-    def complete(self, data: bytes) -> tuple[int, int]:
-        """Count lines except the headers of bulk strings. The tasks' data contains no line breaks."""
-        end = data.rfind(_LINE_END) + len(_LINE_END)
-        if end < len(_LINE_END):
-            return 0, 0
-        heads = data.count(_BULK, 0, end) - data.count(_NULL_BULK, 0, end)
-        return data.count(_LINE_END) - heads, end
 
     def tasks_in(self, answers: bytes) -> list[bytes]:
         """The tasks' data."""

@@ -27,7 +27,6 @@ PAYLOADS: Final = (16, 10 * 1024)
 SECTIONS: Final = ("queue", "raw", "delivery", "standing")
 DELAYED: Final = "delayed"
 _MANY: Final = Shape(10, 100)
-_ROWS: Final = 40_000
 _DELAYED_TASKS: Final = 10_000
 _STANDING_TAKEN: Final = 20_000
 _CONSUMERS: Final = 100
@@ -146,8 +145,9 @@ class Comparison:
     def _raw(self, servers: Sequence[Server], number: int) -> None:
         for server in servers:
             if server.contender.dialect == IPROTO:
-                setting = Setting(server, raw_rows.SECTION, _MANY, number)
-                self.results.rates += raw_rows.rates(setting, self._plan.part(_ROWS))
+                for shape in raw_rows.SHAPES:
+                    setting = Setting(server, raw_rows.SECTION, shape, number)
+                    self.results.rates += raw_rows.rates(setting, self._plan.part(raw_rows.usual_rows(shape)))
 
     def _deliver(self, servers: Sequence[Server], number: int) -> None:
         at_once = Traffic(per_second=2000, seconds=1.5 * self._plan.share, consumers=_CONSUMERS)

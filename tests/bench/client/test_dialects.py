@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from bench.client.dialect import Dialect
 from bench.client.iproto_frames import call_frame
 from bench.client.requests import Requests
+from bench.native.load import Framing, count_answers
 from bench.peers.beanstalkd import BeanstalkdDialect
 from bench.peers.iproto import IPROTO, row_requests
 from bench.peers.redis import RedisDialect
@@ -64,6 +65,7 @@ def frames(requests: Requests) -> list[bytes]:
     return [requests.span(number, number + 1) for number in range(len(requests))]
 
 
+@pytest.mark.process  # the first count runs the compiler
 @pytest.mark.parametrize(("dialect", "answers"), ANSWERS)
 @given(data=st.data())
 def test_answers_are_counted_however_they_are_cut(
@@ -77,7 +79,7 @@ def test_answers_are_counted_however_they_are_cut(
     count, rest, seen = 0, b"", b""
     for begin, end in zip([0, *cuts], [*cuts, len(stream)], strict=True):
         rest += stream[begin:end]
-        found, length = dialect.complete(rest)
+        found, length = count_answers(dialect.framing, rest)
         count += found
         seen += rest[:length]
         rest = rest[length:]
@@ -87,9 +89,20 @@ def test_answers_are_counted_however_they_are_cut(
     assert dialect.done_in(seen) == sum(is_done for _, _, is_done in chosen)
 
 
+@pytest.mark.process  # the first count runs the compiler
 @pytest.mark.parametrize("dialect", [IPROTO, BEANSTALKD, REDIS])
 def test_no_bytes_are_no_answers(dialect: Dialect) -> None:
-    assert dialect.complete(b"") == (0, 0)
+    assert count_answers(dialect.framing, b"") == (0, 0)
+
+
+@pytest.mark.process  # the first count runs the compiler
+@pytest.mark.parametrize(
+    ("framing", "data"),
+    [(Framing.IPROTO, b"\x93\0\0\0\0"), (Framing.BEANSTALKD, b"DELETED\n"), (Framing.REDIS, b"\n")],
+)
+def test_malformed_answers_are_refused(framing: Framing, data: bytes) -> None:
+    with pytest.raises(ValueError, match="a malformed answer"):
+        count_answers(framing, data)
 
 
 @pytest.mark.parametrize("dialect", [IPROTO, BEANSTALKD, REDIS])
