@@ -80,6 +80,7 @@ class Config:
         checkpoint_count: number of snapshots kept, with the logs after the oldest.
         checkpoint_wal_threshold: logged bytes since the last snapshot after which the next one is taken.
         snap_io_rate_limit: maximum megabytes (MiB) per second of writing a snapshot; None: no limit.
+        too_long_threshold: seconds for which the event loop may be blocked without a warning.
         log_level: one of LOG_LEVELS.
         log_format: "plain" or "json".
         graphite: the receiver of counters; None: none.
@@ -118,6 +119,7 @@ class Config:
     checkpoint_count: int = 2
     checkpoint_wal_threshold: int = 10**18
     snap_io_rate_limit: float | None = None
+    too_long_threshold: float = 0.5
     log_level: str = "info"
     log_format: str = "plain"
     graphite: GraphiteConfig | None = None

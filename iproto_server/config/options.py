@@ -336,6 +336,15 @@ OPTIONS: tuple[Option, ...] = (
         default="no limit",
     ),
     Option(
+        "too_long_threshold",
+        values.seconds(0.01, _CENTURY),
+        _MONITORING,
+        "SECONDS",
+        "Log a warning, with the position in the code, when a request or anything else keeps the event loop "
+        "busy for longer than this.",
+        default="0.5",
+    ),
+    Option(
         "log_level",
         values.log_level,
         _MONITORING,

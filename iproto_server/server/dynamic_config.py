@@ -49,6 +49,7 @@ _DYNAMIC: Final = frozenset(
         "read_only",
         "snap_io_rate_limit",
         "stop_timeout",
+        "too_long_threshold",
         "write_high_water",
     )
 )
@@ -75,6 +76,7 @@ _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
             "net_msg_max",
             "snap_io_rate_limit",
             "stop_timeout",
+            "too_long_threshold",
             "wal_max_size",
             "write_high_water",
         ),

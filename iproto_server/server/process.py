@@ -106,7 +106,10 @@ async def _serve(server: Server, is_snapshot_due: Callable[[], bool]) -> None:
 
     for number in STOP_SIGNALS:
         loop.add_signal_handler(number, stop)
-    Watchdog(lambda: server.config.stop_timeout).start()
+    watchdog = Watchdog(
+        lambda: server.config.stop_timeout, lambda: server.config.too_long_threshold, server.describe_running
+    )
+    watchdog.start()
     await server.start()
     loop.add_signal_handler(signal.SIGHUP, server.reload_soon)
     loop.add_signal_handler(signal.SIGUSR1, server.snapshot_soon)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING
 
 from iproto_server.app import Application
@@ -216,6 +217,25 @@ class Server:
         self._box_stat.start()
         self._start_graphite()
         self.has_started = True
+
+    def describe_running(self, frame: FrameType) -> dict[str, object]:
+        """Return the log's fields about the request that runs, if one does; another thread may ask.
+
+        Parameters:
+            frame: the innermost frame of the main thread.
+        """
+        sessions = self.box.session
+        session = sessions.current
+        if not self.has_started or session is sessions.background:
+            return {}
+        fields: dict[str, object] = {
+            "user": session.user.name,
+            "peer": session.peer,
+            "session": session.id,
+            "request": session.sync,
+        }
+        name = self.dispatcher.calls.running_procedure(frame)
+        return fields if name is None else {"procedure": name, **fields}
 
     async def _listen_1_5(self) -> None:
         """Listen to clients of Tarantool 1.5. Raises OSError if an address is in use."""

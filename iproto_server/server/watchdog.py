@@ -1,4 +1,4 @@
-"""A thread that detects a blocked event loop, and ends the process if a stop does not finish.
+"""A thread that reports a blocked event loop, and ends the process if a stop does not finish.
 
 Python calls signal handlers between two bytecodes of the main thread, and uvloop calls its own once per loop
 iteration. An endless loop in a procedure therefore blocks the second SIGTERM. Python's C handler, however,
@@ -12,15 +12,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import os
 import select
 import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from types import FrameType, TracebackType
 from typing import Final
+
+from iproto_server.log_setup import event
 
 logger = logging.getLogger("iproto_server.watchdog")
 
@@ -50,11 +54,18 @@ class StillRunning(Exception):
     """Carries the main thread's traceback to the log; never raised."""
 
 
+def _no_fields(frame: FrameType) -> Mapping[str, object]:
+    return {}
+
+
 class Watchdog:
-    """Ends the process if its stop does not finish, and measures how long the loop has been blocked.
+    """Ends the process if its stop does not finish, and reports how long the loop has been blocked.
 
     Parameters:
         stop_timeout: returns the time limit of a stop, in seconds.
+        too_long: returns the time for which the loop may be blocked unnoticed, in seconds.
+        describe: returns the log's fields about what runs, from the main thread's innermost frame; called in
+            another thread.
         end: ends the process at once with an exit status; called in the watchdog's thread.
         clock: returns steady time in seconds.
     """
@@ -62,10 +73,15 @@ class Watchdog:
     def __init__(
         self,
         stop_timeout: Callable[[], float],
+        too_long: Callable[[], float] = lambda: math.inf,
+        describe: Callable[[FrameType], Mapping[str, object]] = _no_fields,
         end: Callable[[int], object] = os._exit,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._stop_timeout = stop_timeout
+        self._too_long = too_long
+        self._describe = describe
+        self._is_reported = False
         self._end = end
         self._clock = clock
         self._main = threading.main_thread()
@@ -106,7 +122,10 @@ class Watchdog:
         return max(0.0, self._clock() - self._beaten - BEAT_INTERVAL)
 
     def _beat(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._beaten = self._clock()
+        blocked, self._beaten = self.blocked_for, self._clock()
+        if self._is_reported:
+            self._is_reported = False
+            event(logger, logging.WARNING, "the event loop runs again", blocked_seconds=round(blocked, 3))
         self._beat_timer = loop.call_later(BEAT_INTERVAL, self._beat, loop)
 
     # -- in the thread --
@@ -115,13 +134,35 @@ class Watchdog:
         poll = select.poll()
         poll.register(self._reader, select.POLLIN)
         while not self._is_closed:
-            left = None if self._due is None else max(0.0, self._due - self._clock())
-            if left is not None and left <= 0:
+            left = math.inf if self._due is None else max(0.0, self._due - self._clock())
+            if left <= 0:
                 self._end_process()
                 return
-            if poll.poll(None if left is None else left * 1000 + 1):
+            self._look()
+            wait = min(left, self._too_long() / 2)
+            if poll.poll(None if wait == math.inf else wait * 1000 + 1):
                 for number in os.read(self._reader, 4096):
                     self._signalled(number)
+
+    def _look(self) -> None:
+        """Report the loop, once, if it has been blocked for too long."""
+        if self._is_reported or self.blocked_for <= self._too_long():
+            return
+        frame = sys._current_frames().get(self._main.ident or 0)
+        if frame is None:
+            return
+        self._is_reported = True
+        report = partial(
+            event,
+            logger,
+            logging.WARNING,
+            "the event loop is blocked",
+            blocked_seconds=round(self.blocked_for, 3),
+            **position_of(frame),
+            **self._describe(frame),
+        )
+        # Logging may block: on a full pipe, or on a lock that the main thread holds.
+        threading.Thread(target=report, name="watchdog report", daemon=True).start()
 
     def _signalled(self, number: int) -> None:
         """Pass a signal on to the loop; a stop signal sets the deadline of the process."""
@@ -155,6 +196,11 @@ class Watchdog:
             self._status,
             exc_info=(StillRunning, StillRunning(f"threads: {threads}"), stack),
         )
+
+
+def position_of(frame: FrameType) -> Mapping[str, object]:
+    """Return the log's fields that say where a frame is."""
+    return {"function": frame.f_code.co_qualname, "line": f"{frame.f_code.co_filename}:{frame.f_lineno}"}
 
 
 def stack_of(thread: threading.Thread) -> TracebackType | None:

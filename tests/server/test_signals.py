@@ -304,6 +304,9 @@ class TestAProcessThatDoesNotEnd:
             assert client.call("put", 1).ok
             send_call(client, procedure)
             server.process.wait_for("begun")
+            server.process.wait_for(
+                f"warn the event loop is blocked .* procedure={procedure} user=guest peer=127.0.0.1:"
+            )
             assert signal_until_it_ends(server, number) == status
         assert (
             f"ending the process with status {status}; position of its main thread:" in server.process.output

@@ -92,3 +92,65 @@ def test_the_stack_of_a_thread_shows_where_it_is() -> None:
     thread.join()
     assert names.index("run") < names.index("stuck_here")
     assert stack_of(thread) is None
+
+
+class TestABlockedLoop:
+    """A report of what runs, and one of how long it took."""
+
+    @pytest.fixture
+    def clock(self) -> Clock:
+        return Clock()
+
+    @pytest.fixture
+    def dog(self, clock: Clock) -> Watchdog:
+        return Watchdog(
+            lambda: 1.0, too_long=lambda: 0.5, describe=lambda frame: {"user": "guest"}, clock=clock
+        )
+
+    def reports(self, caplog: pytest.LogCaptureFixture) -> list[tuple[str, dict[str, object]]]:
+        for thread in threading.enumerate():
+            if thread.name == "watchdog report":
+                thread.join()
+        return [(record.getMessage(), getattr(record, "fields", {})) for record in caplog.records]
+
+    def test_is_reported_once_with_its_position(
+        self, dog: Watchdog, clock: Clock, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        clock.now += BEAT_INTERVAL + 0.5
+        dog._look()
+        assert self.reports(caplog) == []
+        clock.now += 0.1
+        dog._look()
+        clock.now += 1
+        dog._look()
+        ((name, fields),) = self.reports(caplog)
+        assert name == "the event loop is blocked"
+        assert fields["blocked_seconds"] == pytest.approx(0.6)
+        assert fields["user"] == "guest"
+        assert str(fields["function"]).startswith("Watchdog._look")
+
+    def test_its_end_tells_the_time(
+        self, dog: Watchdog, clock: Clock, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        async def beat() -> None:
+            clock.now += BEAT_INTERVAL + 2
+            dog._look()
+            dog._beat(asyncio.get_running_loop())
+            clock.now += BEAT_INTERVAL
+            dog._beat(asyncio.get_running_loop())
+
+        asyncio.run(beat())
+        first, *rest = self.reports(caplog)
+        assert first[0] == "the event loop is blocked"
+        assert rest == [("the event loop runs again", {"blocked_seconds": 2.0})]
+
+    def test_a_short_one_is_not_reported(
+        self, dog: Watchdog, clock: Clock, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        async def beat() -> None:
+            clock.now += BEAT_INTERVAL + 0.4
+            dog._look()
+            dog._beat(asyncio.get_running_loop())
+
+        asyncio.run(beat())
+        assert self.reports(caplog) == []

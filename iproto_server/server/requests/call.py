@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Coroutine, Sequence
+from types import CodeType, FrameType
 from typing import Any
 
 from iproto_server.app import Procedure, Procedures
@@ -86,6 +88,24 @@ class Calls:
         if isinstance(result, Waiter):
             return Pending(result, lambda waiter: self._waited(request.sync, waiter, encode_values_16))
         return encode_tuples(request.sync, self._catalog.schema_version, encode_values_16(result))
+
+    def running_procedure(self, frame: FrameType | None) -> str | None:
+        """Return the name of the procedure that runs; None if it is not known, or one of several.
+
+        Parameters:
+            frame: the innermost frame.
+        """
+        names: dict[CodeType, set[str]] = {}
+        for name, procedure in list(self._by_name.items()):
+            code = getattr(inspect.unwrap(procedure.function), "__code__", None)
+            if code is not None:
+                names.setdefault(code, set()).add(name)
+        while frame is not None:
+            found = names.get(frame.f_code, set())
+            if len(found) == 1:
+                return found.pop()
+            frame = frame.f_back
+        return None
 
     def invoke(self, session: Session, name: Any, arguments: Any) -> object:
         """Run a CALL as a session.
