@@ -33,6 +33,10 @@ SANITIZED := build/sanitized
 
 # make check-engine OPERATIONS=1000000 SEED=1; the time is the seed without SEED
 OPERATIONS ?= 300000
+CHECKED := -std=c11 -O1 -g -Wall -Wextra -fsanitize=address,undefined -fno-sanitize-recover=all -DIPROTO_ENGINE_DEBUG
+
+# make engine-library ENGINE_LIBRARY=some/directory
+ENGINE_LIBRARY ?= build/engine
 
 # An editable install lists the top-level packages, so a new package requires a new install.
 PACKAGING := pyproject.toml setup.py $(wildcard iproto_server/native/*.[ch] iproto_server/engine/core/*.[ch] spark/native/*.[ch]) iproto_server/native/sources.py $(wildcard iproto_server/__init__.py queue_lua_compat/__init__.py spark/__init__.py bench/__init__.py)
@@ -43,7 +47,7 @@ TEST_PROGRAMS := tarantool:tarantool tarantoolctl:tarantool java:default-jre-hea
 	node:nodejs npm:npm carbon-cache:graphite-carbon \
 	MR/Tarantool/Box.pm:libmr-tarantool-perl beanstalkd:beanstalkd redis-server:redis-server
 
-.PHONY: help run check check-engine check-asan test check-durations crash fuzz fuzz-asan queue-streams diff lint bench bench-pieces bench-baselines bench-persistence bench-misbehaviour bench-queues bench-pipeline format test-programs node-packages clean
+.PHONY: help run check check-engine engine-library check-asan test check-durations crash fuzz fuzz-asan queue-streams diff lint bench bench-pieces bench-baselines bench-persistence bench-misbehaviour bench-queues bench-pipeline format test-programs node-packages clean
 
 run: $(VENV)/.installed ## serve the tutorial's queue on 127.0.0.1:3301 with its data in ./data
 	$(IN_VENV)/iproto-server serve queue_lua_compat.tutorial:app --listen 127.0.0.1:3301 --work-dir ./data
@@ -80,14 +84,26 @@ diff: $(VENV)/.installed-for-tests test-programs ## random requests to this serv
 	$(IN_VENV)/python -m tests.differential.random $(if $(GROUP),--group $(GROUP)) --requests $(REQUESTS) $(if $(SEED),--seed $(SEED)) $(if $(filter command line,$(origin SECONDS)),--seconds $(SECONDS))
 
 check-engine: ## test the engine's core in C under sanitizers: OPERATIONS=300000 SEED=1
-	@mkdir -p build/engine
+	@rm -rf build/engine/checked && mkdir -p build/engine/checked
+	@for source in iproto_server/engine/core/*.c; do \
+		$(CC) $(CHECKED) -c $$source -o build/engine/checked/$$(basename $$source .c).o || exit 1; done
 	@for test in $(basename $(notdir $(wildcard tests/engine/test_*.c))); do \
-		$(CC) -std=c11 -O1 -g -Wall -Wextra -fsanitize=address,undefined -fno-sanitize-recover=all \
-			-DIPROTO_ENGINE_DEBUG -Wl,--wrap=malloc,--wrap=realloc -Iiproto_server/engine/core \
-			-o build/engine/$$test \
-			tests/engine/$$test.c iproto_server/engine/core/*.c || exit 1; \
-		operations=$(OPERATIONS); [ $$test = test_checksums ] && operations=$$((operations / 300)); \
+		$(CC) $(CHECKED) -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc -Iiproto_server/engine/core \
+			-o build/engine/$$test tests/engine/$$test.c build/engine/checked/*.o || exit 1; \
+		operations=$(OPERATIONS); \
+		case $$test in test_checksums) operations=$$((operations / 300));; \
+			test_engine_memory) operations=$$((operations / 10));; esac; \
 		build/engine/$$test $$operations $(or $(SEED),$$(date +%s)) || exit 1; done
+
+engine-library: $(ENGINE_LIBRARY)/libiproto_engine.a ## build the engine's core as a static library: ENGINE_LIBRARY=DIR
+
+$(ENGINE_LIBRARY)/libiproto_engine.a: $(wildcard iproto_server/engine/core/*.[ch])
+	@mkdir -p $(ENGINE_LIBRARY)/objects
+	@for source in $(wildcard iproto_server/engine/core/*.c); do \
+		$(CC) -std=c11 -O2 -fPIC -Wall -Wextra $(CFLAGS) -c $$source \
+			-o $(ENGINE_LIBRARY)/objects/$$(basename $$source .c).o || exit 1; done
+	@rm -f $@
+	@$(AR) rcs $@ $(ENGINE_LIBRARY)/objects/*.o
 
 check-asan: $(VENV)/.installed-for-tests ## run tests with compiled modules built with sanitizers: TESTS=tests/storage WORKERS=2
 	tools/build-with-sanitizers $(IN_VENV)/python $(SANITIZED)

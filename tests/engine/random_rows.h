@@ -30,10 +30,12 @@ static inline uint64_t below(uint64_t limit)
         }                                                                                                  \
     } while (0)
 
-/* The linker puts these in the place of malloc and realloc (--wrap). */
+/* The linker puts these in the place of malloc, calloc and realloc (--wrap). */
 void *__real_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
 void *__real_realloc(void *block, size_t size);
 void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t count, size_t size);
 void *__wrap_realloc(void *block, size_t size);
 
 static unsigned long allocations_left = -1ul; /* before there is no memory */
@@ -41,6 +43,11 @@ static unsigned long allocations_left = -1ul; /* before there is no memory */
 void *__wrap_malloc(size_t size)
 {
     return allocations_left && allocations_left-- ? __real_malloc(size) : NULL;
+}
+
+void *__wrap_calloc(size_t count, size_t size)
+{
+    return allocations_left && allocations_left-- ? __real_calloc(count, size) : NULL;
 }
 
 void *__wrap_realloc(void *block, size_t size)

@@ -12,7 +12,7 @@ from tests.programs import require_program
 HERE = Path(__file__).parent
 CORE = HERE.parents[1] / "iproto_server" / "engine" / "core"
 FLAGS = ["-std=c11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-DIPROTO_ENGINE_DEBUG"]
-WRAPPED = "-Wl,--wrap=malloc,--wrap=realloc"
+WRAPPED = "-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc"
 """The linker's option that lets tests refuse memory: see `random_rows.h`."""
 SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 
@@ -55,6 +55,9 @@ def build(name: str, directory: Path) -> Path:
         ("test_updates", 100_000, "100000 updates"),
         ("test_views", 100_000, "100000 operations"),
         ("test_engine_api", 30_000, "484 checks"),
+        ("test_engine_model", 60_000, "60000 operations"),
+        ("test_engine_input", 100_000, "100000 inputs"),
+        ("test_engine_memory", 10_000, "10000 operations"),
     ],
 )
 def test_in_c(name: str, count: int, result: str, tmp_path: Path) -> None:

@@ -1,68 +1,25 @@
 /* The public API without memory: a call that fails changes nothing, and an engine that cannot undo refuses all other calls.
  *
  *     test_engine_memory OPERATIONS SEED
- *
- * Link with --wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=mmap: these fail when the test wants that.
  */
-#define _GNU_SOURCE
-
 #include "budget.h"
 #include "iproto_engine.h"
 #include "random_rows.h"
 #include "slab.h"
 
-#include <sys/mman.h>
-
 enum { INDEXES = 4, IDS = 150, NAME_MAX_SIZE = 200 };
 
 /* -- memory -- */
 
-static int is_scarce, allocations_left;
-static unsigned long failures;
-
-static int may_allocate(void)
+static void have_memory(void)
 {
-    if (!is_scarce || allocations_left-- > 0)
-        return 1;
-    failures++;
-    return 0;
-}
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t count, size_t size);
-void *__real_realloc(void *block, size_t size);
-void *__real_mmap(void *at, size_t size, int protection, int flags, int file, off_t offset);
-
-void *__wrap_malloc(size_t size)
-{
-    return may_allocate() ? __real_malloc(size) : NULL;
-}
-
-void *__wrap_calloc(size_t count, size_t size)
-{
-    return may_allocate() ? __real_calloc(count, size) : NULL;
-}
-
-void *__wrap_realloc(void *block, size_t size)
-{
-    return may_allocate() ? __real_realloc(block, size) : NULL;
-}
-
-void *__wrap_mmap(void *at, size_t size, int protection, int flags, int file, off_t offset)
-{
-    return may_allocate() ? __real_mmap(at, size, protection, flags, file, offset) : MAP_FAILED;
+    allocations_left = -1ul;
 }
 
 /* From now on memory runs out after some allocations. */
-static void run_short_after(int allocations)
-{
-    is_scarce = 1;
-    allocations_left = allocations;
-}
-
 static void run_short(void)
 {
-    run_short_after((int)below(5));
+    allocations_left = below(5);
 }
 
 /* -- what there is -- */
@@ -80,7 +37,7 @@ typedef struct {
 static State state_now(void)
 {
     State state = {14695981039346656037u, 0, iproto_space_bsize(space)};
-    is_scarce = 0;
+    have_memory();
     for (int index = 0; index < INDEXES && indexes[index]; index++) {
         IprotoCursor *cursor = iproto_cursor_open(indexes[index], IPROTO_ALL, NULL, 0);
         IprotoTuple tuple;
@@ -121,11 +78,11 @@ static void create_index(int index)
         {0, 2, {{2, IPROTO_INTEGER, 1}, {1, IPROTO_STRING, 0}}},
         {1, 2, {{2, IPROTO_INTEGER, 1}, {0, IPROTO_UNSIGNED, 0}}},
     };
-    for (int allocations = 0; !indexes[index]; allocations++) {
-        run_short_after(allocations);
+    for (unsigned long allocations = 0; !indexes[index]; allocations++) {
+        allocations_left = allocations;
         indexes[index] = iproto_index_create(space, names[index], IPROTO_TREE, KEYS[index].is_unique, KEYS[index].parts,
                                              (size_t)KEYS[index].count);
-        is_scarce = 0;
+        have_memory();
         CHECK(indexes[index] || iproto_error_code() == IPROTO_ER_MEMORY_ISSUE);
     }
 }
@@ -136,16 +93,16 @@ static void open_engine(void)
     memset(indexes, 0, sizeof indexes);
     engine = NULL;
     space = NULL;
-    for (int allocations = 0; !engine; allocations++) {
-        run_short_after(allocations);
+    for (unsigned long allocations = 0; !engine; allocations++) {
+        allocations_left = allocations;
         engine = iproto_engine_open();
-        is_scarce = 0;
+        have_memory();
         CHECK(engine || iproto_error_code() == IPROTO_ER_MEMORY_ISSUE);
     }
-    for (int allocations = 0; !space; allocations++) {
-        run_short_after(allocations);
+    for (unsigned long allocations = 0; !space; allocations++) {
+        allocations_left = allocations;
         space = iproto_space_create(engine, 1, "space", fields, 2, 0);
-        is_scarce = 0;
+        have_memory();
         CHECK(space || iproto_error_code() == IPROTO_ER_MEMORY_ISSUE);
     }
     CHECK(iproto_engine_set_log(engine, write_log, NULL) == 0);
@@ -198,7 +155,7 @@ static int operate(void)
 /* Whether the engine has failed; then it refuses everything, and another one is opened. */
 static int has_failed(void)
 {
-    is_scarce = 0;
+    have_memory();
     if (iproto_space_len(space) >= 0)
         return 0;
     IprotoTuple tuple;
@@ -218,7 +175,7 @@ static void check_operation(void)
     if (below(2))
         run_short();
     int done = operate(), code = done < 0 ? iproto_error_code() : 0;
-    is_scarce = 0;
+    have_memory();
     if (done >= 0 || has_failed())
         return;
     CHECK(code == IPROTO_ER_MEMORY_ISSUE || code == IPROTO_ER_TUPLE_FOUND || code == IPROTO_ER_WAL_IO || code == IPROTO_ER_UPDATE_ARG_TYPE);
@@ -237,7 +194,7 @@ static void check_transaction(void)
     changed = state_now();
     run_short();
     int is_rollback = (int)below(2), done = (is_rollback ? iproto_engine_rollback : iproto_engine_commit)(engine);
-    is_scarce = 0;
+    have_memory();
     if (!has_failed())
         CHECK(is_same(state_now(), is_rollback || done < 0 ? before : changed));
 }
@@ -252,7 +209,7 @@ static void check_cursor(void)
         done = iproto_cursor_next(cursor, &tuple);
         run_short();
         operate();
-        is_scarce = 0;
+        have_memory();
         if (iproto_space_len(space) < 0)
             break;
     }
@@ -276,7 +233,7 @@ int main(int argument_count, char **arguments)
         else
             check_operation();
     }
-    CHECK(operations < 10000 || (refused && failures));
+    CHECK(operations < 10000 || (refused && failed_engines));
     iproto_engine_close(engine);
     CHECK(slab_used() == 0 && budget_indexes() == 0);
     printf("%lu operations, %lu refused without memory, %lu engines failed\n", operations, refused, failed_engines);

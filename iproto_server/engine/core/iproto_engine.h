@@ -1,5 +1,7 @@
 /* The public API of the engine: spaces, indexes, rows, transactions and cursors, without Python.
  *
+ * docs/ENGINE-API.md has an example, and the rules that concern several functions.
+ *
  *  - Rows, keys and update operations are MessagePack. A row and a key are arrays.
  *  - Fields and parts of keys count from 0.
  *  - A function that fails returns -1 or NULL; iproto_error_code() and iproto_error_message() then say why. A failed
