@@ -104,7 +104,7 @@ def test_block_encode(benchmark: BenchmarkFixture, kind: str) -> None:
 def test_write(benchmark: BenchmarkFixture, directory: Path, together: int) -> None:
     """Write transactions to a file as blocks, in one write."""
     transactions = rows(together)
-    job = LogWrite(transactions, VClock, together, 0)
+    job = LogWrite(transactions, together, 0)
     logs: list[WriteAheadLog] = []
 
     def setup() -> tuple[WriteAheadLog]:
