@@ -66,8 +66,9 @@ class DueTimer:
         Parameters:
             moment: the deadline, in seconds since 1970.
         """
-        # Compared with the other deadlines on commit, not now: a stream's transaction may stay open for long.
-        self._box.on_commit(partial(self._schedule_earlier, moment))
+        # A stream's transaction may stay open for long: its deadlines are compared with others on commit.
+        if moment < self.at or self._box.transactions.interactive is not None:
+            self._box.on_commit(partial(self._schedule_earlier, moment))
 
     def schedule_immediately(self, moment: float) -> None:
         """Schedule a deadline whether the running transaction commits or not: for a trigger's `undo`."""

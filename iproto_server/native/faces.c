@@ -31,17 +31,37 @@ static int may_all(PyObject *space)
     return !overflow && bits > 0 && (bits & READ_WRITE_USAGE) == READ_WRITE_USAGE;
 }
 
-/* The inner side of a space, a new reference; NULL, without an exception, where Python has to look. */
+/* The inner side of a space that exists, borrowed, whoever asks; NULL, without an exception, where Python has to
+ * look. */
+static PyObject *present_core(PyObject *space)
+{
+    PyObject *core = get_slot(space, face + FACE_CORE), *manager = core ? space_manager(core) : NULL;
+    int is_usual = manager && manager == get_slot(space, face + FACE_TRANSACTIONS)
+        && MANAGER(manager, TAKE_OUT) == Py_None && SPACE(core, DROPPED) == Py_False;
+    return is_usual ? core : NULL;
+}
+
+/* The same for a caller who may read and change it, a new reference. */
 static PyObject *core_of(PyObject *space)
 {
-    if (!space || Py_TYPE(space) != space_type || !may_all(space))
-        return NULL;
-    PyObject *core = get_slot(space, face + FACE_CORE), *manager = core ? space_manager(core) : NULL;
-    if (!manager || manager != get_slot(space, face + FACE_TRANSACTIONS)
-        || MANAGER(manager, TAKE_OUT) != Py_None
-        || SPACE(core, DROPPED) != Py_False)
-        return NULL;
-    return Py_NewRef(core);
+    return space && Py_TYPE(space) == space_type && may_all(space) ? Py_XNewRef(present_core(space)) : NULL;
+}
+
+PyObject *facade_indexes(PyObject *space)
+{
+    PyObject *core = Py_TYPE(space) == space_type ? present_core(space) : NULL;
+    PyObject *indexes = core ? SPACE(core, INDEXES) : NULL;
+    return indexes && PyDict_CheckExact(indexes) ? indexes : NULL;
+}
+
+PyObject *new_index_facade(PyObject *space, PyObject *number)
+{
+    PyObject *index = index_type ? index_type->tp_alloc(index_type, 0) : NULL;
+    if (index) {
+        set_slot(index, index_slots + INDEX_ID, number);
+        set_slot(index, index_slots + INDEX_SPACE, space);
+    }
+    return index;
 }
 
 /* -- keys and rows as procedures give them -- */

@@ -69,6 +69,7 @@ typedef struct {
     char may_peek;             /* whether one field may be decoded without the others, once */
 } TupleObject;
 PyObject *tuple_fields(TupleObject *self); /* borrowed */
+PyObject *tuple_transform(PyObject *self, PyObject *const *args, Py_ssize_t count); /* tuple_transform.c */
 PyObject *new_tuple(PyObject *raw, PyObject *format, PyObject *fields); /* fields may be NULL */
 
 /* slots.c */
@@ -241,8 +242,8 @@ typedef struct {
     Method *methods;
     int count;
 } MethodTable;
-extern MethodTable stored_space_methods, read_space_methods, space_face_methods, index_face_methods, box_methods,
-    sessions_methods, connection_methods;
+extern MethodTable stored_space_methods, read_space_methods, space_face_methods, index_face_methods,
+    spaces_facade_methods, indexes_facade_methods, box_methods, sessions_methods, connection_methods;
 
 #define METHOD_FUNCTION(name)                                                                                  \
     static PyObject *name(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names)
@@ -258,6 +259,11 @@ PyObject *call_python(const Method *method, PyObject *self, PyObject *const *arg
         PyObject *answer = (found);                                                                            \
         return answer || PyErr_Occurred() ? answer : call_python(&(method), self, args, count, names);         \
     } while (0)
+
+/* faces.c: the engine's indexes of a procedure's space by number, borrowed, NULL where Python has to look; and a new
+ * facade for one of them, NULL, maybe without an exception */
+PyObject *facade_indexes(PyObject *space);
+PyObject *new_index_facade(PyObject *space, PyObject *number);
 
 /* A client's key: its values; or, if `packed` is not NULL, the packed array of them. */
 typedef struct {

@@ -363,6 +363,8 @@ static PyMethodDef tuple_methods[] = {
     {"get", (PyCFunction)(void (*)(void))tuple_get, METH_VARARGS | METH_KEYWORDS, "The field, or a default."},
     {"assume", (PyCFunction)(void (*)(void))tuple_assume, METH_FASTCALL, "Take over another tuple's fields."},
     {"tomap", (PyCFunction)(void (*)(void))tuple_tomap, METH_FASTCALL | METH_KEYWORDS, "The fields by name."},
+    {"transform", (PyCFunction)(void (*)(void))tuple_transform, METH_FASTCALL,
+     "A copy with some fields replaced by others."},
     {"index", tuple_index, METH_VARARGS, "The number of the first field that has a value."},
     {"count", tuple_count, METH_VARARGS, "How many fields have a value."},
     {"__reversed__", tuple_reversed, METH_VARARGS, "The fields, the last first."},

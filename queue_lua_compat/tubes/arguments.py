@@ -48,7 +48,9 @@ def call_options(value: object) -> Options:
     Raises:
         BoxError: as `options_of`.
     """
-    return {} if isinstance(value, str | bytes) else options_of(value, "opts")
+    if value is None or isinstance(value, str | bytes):
+        return {}
+    return options_of(value, "opts")
 
 
 def chosen(options: Options, name: str, default: Any) -> Any:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, ClassVar, Final, Self
 
-from iproto_server import Box, BoxError, Space, Trigger, Tuple, Waiter, pack
+from iproto_server import Box, BoxError, Space, Trigger, Tuple, Waiter
 
 READY: Final = "r"
 TAKEN: Final = "t"
@@ -197,9 +197,7 @@ def register_driver(name: str, driver: type[TubeDriver]) -> None:
 
 def with_state(task: Tuple, state: str) -> Tuple:
     """Copy a task with another state, as drivers report removed tasks."""
-    fields = list(task.fields)
-    fields[STATUS] = state
-    return Tuple(pack(fields), task.format, fields)
+    return task.transform(STATUS, 1, state)
 
 
 def validate_space(space: Space, *indexes: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from types import MethodType
 from typing import Any, Final
 
 from iproto_server import Application, Box, BoxError
@@ -84,15 +84,20 @@ class Procedures:
 
 def _method(tube: Tube, name: str) -> Procedure:
     function = getattr(type(tube), name)
-    method = partial(getattr(function, "__wrapped__", function), tube)
+    method = MethodType(getattr(function, "__wrapped__", function), tube)
+    most, takes_id = METHODS[name], name in TAKING_AN_ID
+    nothing = (None,) if name in ANSWERING_NIL else None
 
-    def answer(*arguments: object) -> object:
-        if name in TAKING_AN_ID and arguments:
+    # Every call of a client passes through here, so it is one function.
+    def procedure(box: Box, *arguments: object) -> object:
+        if len(arguments) > most:
+            arguments = arguments[:most]
+        if takes_id and arguments and isinstance(arguments[0], float):
             arguments = (whole(arguments[0]), *arguments[1:])
         result = method(*arguments)
-        return (None,) if result is None and name in ANSWERING_NIL else result
+        return nothing if result is None else result
 
-    return as_procedure(answer, METHODS[name])
+    return procedure
 
 
 def _call_a_table(box: Box, *arguments: object) -> object:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from iproto_server import Box, BoxError, IteratorType, Tally
 from queue_lua_compat.tubes.driver import STATES
@@ -76,5 +76,7 @@ class Statistics:
 
     def _add(self, counter: tuple[str, str], times: int) -> None:
         space_name, call = counter
-        counters: dict[str, Any] = self.counters.setdefault(space_name, {})
+        counters = self.counters.get(space_name)
+        if counters is None:
+            counters = self.counters[space_name] = {}
         counters[call] = counters.get(call, 0) + times

@@ -78,6 +78,7 @@ class Tube(BulkCalls):
     ) -> None:
         self._context = context
         self.box = context.box
+        self._transactions = context.box.transactions
         self.name = name
         self.kind = kind
         self.number = number
@@ -177,12 +178,16 @@ class Tube(BulkCalls):
         if not self._context.is_running("ack"):
             return None
         self._check_taken(task_id)
-        self.peek(task_id)
+        self._find(task_id)
         self._taken.delete([self.number, task_id])
         task = self.raw.delete(task_id)
-        self._context.statistics.count(self.name, "ack")
-        self._context.statistics.count(self.name, "delete", -1)
-        return None if task is None else self.raw.normalize_task(with_state(task, DONE))
+        statistics = self._context.statistics
+        statistics.count(self.name, "ack")
+        statistics.count(self.name, "delete", -1)
+        if task is None:
+            return None
+        # Drivers return it with that state, but those of applications may forget to.
+        return self.raw.normalize_task(task if task[STATUS] == DONE else with_state(task, DONE))
 
     @atomic
     def release(self, task_id: object = NOT_GIVEN, options: object = None) -> Tuple | None:
@@ -196,7 +201,7 @@ class Tube(BulkCalls):
             return None
         self._check_taken(task_id)
         self._taken.delete([self.number, task_id])
-        self.peek(task_id)
+        self._find(task_id)
         return self._normalized(self.raw.release(task_id, call_options(options)))
 
     @atomic
@@ -214,10 +219,7 @@ class Tube(BulkCalls):
         """Return a task. Raises BoxError if it does not exist."""
         if not self._context.is_running("peek"):
             return None
-        task = self.raw.peek(_key(task_id))
-        if task is None:
-            raise BoxError.procedure(f"Task {shown(task_id)} not found")
-        return self.raw.normalize_task(task)
+        return self.raw.normalize_task(self._find(task_id))
 
     @atomic
     def bury(self, task_id: object = NOT_GIVEN) -> Tuple | None:
@@ -257,7 +259,7 @@ class Tube(BulkCalls):
         """Remove a task, taken or not, and return its row with the state `DONE`."""
         if not self._context.is_running("delete"):
             return None
-        self.peek(task_id)
+        self._find(task_id)
         return self._normalized(self.raw.delete(task_id))
 
     @atomic
@@ -355,6 +357,13 @@ class Tube(BulkCalls):
     def _normalized(self, task: Tuple | None) -> Tuple | None:
         return None if task is None else self.raw.normalize_task(task)
 
+    def _find(self, task_id: object) -> Tuple:
+        """Return a task's row. Raises BoxError if it does not exist."""
+        task = self.raw.peek(_key(task_id))
+        if task is None:
+            raise BoxError.procedure(f"Task {shown(task_id)} not found")
+        return task
+
     def _is_taken_here(self, task_id: object) -> bool:
         """Whether the current session owns the task."""
         session_uuid = self._context.sessions.identify(self.box.session.id())
@@ -372,10 +381,11 @@ class Tube(BulkCalls):
         if task is None:
             return
         box = self.box
-        key = [self.number, task[TASK_ID]]
-        if self._taken.get(key) is not None:
-            self._taken.delete(key)
         state = task[STATUS]
+        key = [self.number, task[TASK_ID]]
+        taken = self._taken
+        if taken.get(key) is not None:
+            taken.delete(key)
         if state == READY:
             if event is None:
                 # The row is unchanged, so no trigger has reported that the task can be taken.
@@ -383,7 +393,7 @@ class Tube(BulkCalls):
         elif state == TAKEN:
             connection_id = box.session.id()
             session_uuid = self._context.sessions.identify(connection_id)
-            self._taken.insert([*key, connection_id, session_uuid, timestamps.now(box)])
+            taken.insert([*key, connection_id, session_uuid, timestamps.now(box)])
         if event is not None:
             self._context.statistics.count(self.name, event)
         if event == "delete":
@@ -391,8 +401,10 @@ class Tube(BulkCalls):
 
     def _row_changed(self, old: Tuple | None, new: Tuple | None) -> None:
         """Wake a waiting call if a task has become ready, whichever client changed it."""
-        if new is not None and new[STATUS] == READY:
-            # Checked after the commit: a stream's transaction may stay open for long.
+        if new is None or new[STATUS] != READY:
+            return
+        # A stream's transaction may stay open for long: calls that wait are looked for after its commit.
+        if self.waiting or self._transactions.interactive is not None:
             self.box.on_commit(self._wake)
 
     def _wake(self) -> None:

@@ -52,6 +52,10 @@ odd_values = st.recursive(
 packed = values.map(codec.pack)
 
 
+class Row(list[Any]):
+    """A list that is more than that."""
+
+
 @st.composite
 def damaged(draw: st.DrawFn, whole: st.SearchStrategy[bytes]) -> bytes:
     """Bytes that were something once: cut short, lengthened, or with a few bytes changed."""
@@ -396,6 +400,28 @@ def test_use_of_a_tuple(use: Callable[[Any], Any], fields: list[Any], format: Fo
         assert without_words(Tuple(raw, format, given_fields)) == without_words(
             python(raw, format, given_fields)
         )
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 15, 16, 17, 65535, 65536])
+@pytest.mark.parametrize(
+    "values", [(), ("T",), (1, [2, {"a": None}], b"x"), (Row([1]), codec.Raw(b"\xcc\x01"))]
+)
+def test_transforming_a_tuple(size: int, values: tuple[Any, ...]) -> None:
+    raw = codec.array_header(size) + b"\xcc\x05" * size  # a number in more bytes than it needs
+    compiled, python = Tuple(raw), native.in_python["Tuple"](raw)
+    for start in (-1, 0, 1, 2, size - 1, size, size + 1):
+        for count in (-1, 0, 1, 2, size, size + 1):
+            arguments = (start, count, *values)
+            assert outcome(compiled.transform, *arguments) == outcome(python.transform, *arguments)
+
+
+@pytest.mark.parametrize("arguments", [(), (0,), ("0", 1), (0, None), (0.0, 1), (0, 1, object())])
+def test_wrong_transformations_of_a_tuple(arguments: tuple[Any, ...]) -> None:
+    compiled, python = Tuple(b"\x92\x01\x02"), native.in_python["Tuple"](b"\x92\x01\x02")
+    texts = [outcome(each.transform, *arguments) for each in (compiled, python)]
+    kinds = [text.partition(":")[0] for text in texts]
+    assert kinds[0] == kinds[1]
+    assert kinds[0] in ("TypeError", "BoxError")
 
 
 def test_tuples_are_equal_by_their_bytes() -> None:

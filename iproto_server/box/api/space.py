@@ -248,6 +248,7 @@ class Space:
         return f"<space {self.name}>"
 
 
+@twin_methods("__getitem__", "__getattr__")
 class Spaces:
     """`box.space`: the spaces by name (`box.space.queue`, `box.space["queue"]`) or number
     (`box.space[512]`).
@@ -257,22 +258,28 @@ class Spaces:
         schema: changes their definitions.
     """
 
+    __slots__ = ("_box", "_catalog", "_ddl", "_facades", "_found", "_schema_version")
+
     def __init__(self, box: BoxCore, schema: SpaceSchema) -> None:
         self._box = box
+        self._catalog = box.catalog
         self._ddl = schema  # not `_schema`, which is the name of a space
         self._facades: dict[int, Space] = {}
+        self._found: dict[str | int, Space] = {}
         self._schema_version = 0
 
     def __getitem__(self, which: str | int) -> Space:
-        catalog = self._box.catalog
+        catalog = self._catalog
         if catalog.schema_version != self._schema_version:
             # A facade keeps its engine space and rows in memory, so those of dropped spaces are removed.
             self._facades.clear()
+            self._found.clear()
             self._schema_version = catalog.schema_version
         core = catalog.space_by_name(which) if isinstance(which, str) else catalog.space(which)
         facade = self._facades.get(core.id)
         if facade is None or facade.is_stale(core):
             facade = self._facades[core.id] = Space(self._box, self._ddl, core)
+        self._found[which] = facade
         return facade
 
     def __getattr__(self, name: str) -> Space:

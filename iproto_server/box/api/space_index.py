@@ -277,8 +277,11 @@ class Index:
         return f"<index {self.id} of space {self.space.name}>"
 
 
+@twin_methods("__getitem__", "__getattr__")
 class Indexes:
     """`space.index`: the indexes by name (`space.index.primary`) or number (`space.index[0]`)."""
+
+    __slots__ = ("_space",)
 
     def __init__(self, space: IndexedSpaceFacade) -> None:
         self._space = space

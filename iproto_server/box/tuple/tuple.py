@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, overload
 
 from iproto_server.codec import msgpack as codec
+from iproto_server.codec.scan import split_array
 from iproto_server.native import twin
 
 if TYPE_CHECKING:
@@ -94,6 +95,29 @@ class Tuple(codec.Raw, Sequence[Any]):
 
     def __repr__(self) -> str:
         return f"Tuple({self.fields!r})"
+
+    def transform(self, start: int, count: int, *values: object) -> Tuple:
+        """A copy with some fields replaced by others; it has no space.
+
+        Parameters:
+            start: the number of the first field to replace; the number of fields appends.
+            count: how many fields to replace, from 0 to all from there on.
+            values: the values in their place. If they are as many, all fields keep their names; otherwise the
+                copy has no names.
+
+        Raises:
+            IndexError: the tuple does not have these fields.
+            TypeError: a number is not an integer.
+            BoxError: PROC_LUA, a value cannot be packed.
+
+        Source: Tarantool reference, box.tuple, `tuple_object:transform()`, whose fields begin at 1.
+        """
+        fields = split_array(self.raw)
+        if start < 0 or count < 0 or start + count > len(fields):
+            raise IndexError(f"a tuple of {len(fields)} fields has no {count} fields from {start} on")
+        fields[start : start + count] = map(codec.pack, values)
+        raw = codec.array_header(len(fields)) + b"".join(fields)
+        return Tuple(raw, self.format if len(values) == count else None)
 
     def tomap(self, *, names_only: bool = True) -> dict[str | int, Any]:
         """The named fields as a dict, in the format's order.

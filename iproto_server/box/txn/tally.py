@@ -29,22 +29,21 @@ class Tally(Generic[Key]):
     def count(self, key: Key, amount: int = 1) -> None:
         """Add to a counter."""
         interactive = self._transactions.interactive
-        additions: _Additions | None = None
-        if interactive is not None:
-            found = interactive.side_state.get(self)
-            if found is None:
-                found = interactive.side_state[self] = _Additions(self._add)
-            assert isinstance(found, _Additions)
-            additions = found
-            additions.note(key, amount)
+        if interactive is None:
+            self._add(key, amount)
+            self._box.on_rollback(partial(self._add, key, -amount))
+            return
+        found = interactive.side_state.get(self)
+        if found is None:
+            found = interactive.side_state[self] = _Additions(self._add)
+        assert isinstance(found, _Additions)
+        found.note(key, amount)
         self._add(key, amount)
-        self._box.on_rollback(partial(self._undo, additions, key, amount))
+        self._box.on_rollback(partial(self._undo, found, key, amount))
 
-    def _undo(self, additions: _Additions | None, key: Key, amount: int) -> None:
+    def _undo(self, additions: _Additions, key: Key, amount: int) -> None:
         # The additions of an interactive transaction are out already if it fails between its requests.
-        if additions is None:
-            self._add(key, -amount)
-        elif additions.is_in:
+        if additions.is_in:
             additions.note(key, -amount)
             self._add(key, -amount)
 

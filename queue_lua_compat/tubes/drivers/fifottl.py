@@ -7,10 +7,16 @@ from __future__ import annotations
 
 from typing import Final
 
-from iproto_server import Box, Space, Tuple, Waiter, pack
+from iproto_server import Box, Space, Tuple, Waiter
 from queue_lua_compat.tubes.driver import READY, OnTaskChange, Options, validate_space
 from queue_lua_compat.tubes.drivers.fifo import next_id
-from queue_lua_compat.tubes.drivers.ttl import TIMED_FORMAT, WATCH_PARTS, TimedDriver, set_defaults
+from queue_lua_compat.tubes.drivers.ttl import (
+    NEXT_EVENT,
+    TIMED_FORMAT,
+    WATCH_PARTS,
+    TimedDriver,
+    set_defaults,
+)
 
 _DATA: Final = 7
 FORMAT: Final = (*TIMED_FORMAT, ("data", "*"))
@@ -45,9 +51,7 @@ class FifoTtlDriver(TimedDriver):
 
     def normalize_task(self, task: Tuple) -> Tuple:
         """Return a task without its times and its priority."""
-        fields = task.fields
-        shown = [*fields[:2], *fields[_DATA:]]
-        return Tuple(pack(shown), None, shown)
+        return task.transform(NEXT_EVENT, _DATA - NEXT_EVENT)
 
     def put(self, data: object, options: Options) -> Tuple | Waiter | None:
         """Store a new task.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from iproto_server import Box, BoxError, Space, Tuple, pack
+from iproto_server import Box, BoxError, Space, Tuple
 from queue_lua_compat.lua_numbers import shown
 from queue_lua_compat.tubes.driver import READY, TASK_ID, OnTaskChange, Options, TubeDriver
 from queue_lua_compat.tubes.drivers.ready_buffer import ReadyBuffer
@@ -51,8 +51,7 @@ class SubQueues(TubeDriver):
 
     def normalize_task(self, task: Tuple) -> Tuple:
         """Return a task as clients see it: id, state and data."""
-        fields = [*task.fields[:_ADMINISTRATIVE_FROM], *task.fields[self.utube + 1 :]]
-        return Tuple(pack(fields), None, fields)
+        return task.transform(_ADMINISTRATIVE_FROM, self.utube + 1 - _ADMINISTRATIVE_FROM)
 
     def announce_next(self, task: Tuple) -> None:
         """Report the next task of a sub-queue that a task no longer blocks."""

@@ -21,6 +21,38 @@ def row(*fields: Any, named: bool = True) -> Tuple:
     return Tuple(codec.pack(list(fields)), FORMAT if named else None)
 
 
+class TestTransforming:
+    def test_as_many_fields_keep_their_names(self) -> None:
+        changed = row(1, "Ann", "x").transform(1, 1, "Bob")
+        assert changed == [1, "Bob", "x"]
+        assert changed["name"] == "Bob"
+
+    def test_more_or_fewer_fields_have_no_names(self) -> None:
+        for changed, fields in (
+            (row(1, "Ann", "x").transform(0, 2), ["x"]),
+            (row(1, "Ann").transform(2, 0, 3, 4), [1, "Ann", 3, 4]),
+            (row(1, "Ann").transform(0, 1, 2, 3), [2, 3, "Ann"]),
+        ):
+            assert changed == fields
+            with pytest.raises(KeyError, match="name"):
+                changed["name"]
+
+    def test_the_tuple_stays(self) -> None:
+        given = row(1, "Ann")
+        assert list(given) == [1, "Ann"]
+        given.transform(0, 2)
+        assert list(given) == [1, "Ann"]
+
+    def test_other_fields_keep_their_bytes(self) -> None:
+        given = Tuple(b"\x92\xcc\x01\xcc\x02")
+        assert given.transform(0, 1, 5).raw == b"\x92\x05\xcc\x02"
+
+    @pytest.mark.parametrize(("start", "count"), [(-1, 1), (0, 3), (2, 1), (3, 0), (0, -1), (2**40, 1)])
+    def test_fields_that_are_not_there(self, start: int, count: int) -> None:
+        with pytest.raises(IndexError, match=f"a tuple of 2 fields has no {count} fields from {start} on"):
+            row(1, "Ann").transform(start, count)
+
+
 class TestReading:
     def test_by_number_from_0_and_from_the_end(self) -> None:
         assert (row(1, "Ann")[0], row(1, "Ann")[1], row(1, "Ann")[-1]) == (1, "Ann", "Ann")
