@@ -184,7 +184,12 @@ def serve(config_file: Path | None, **arguments: object) -> int:
     iproto_server.Application. Modules are also searched for in the current directory.
     """
     config = load_config(arguments, os.environ, config_file)
-    configure_logs(config.log_level, config.log_format)
+    try:
+        if config.log_file is not None:
+            config.log_file.parent.mkdir(parents=True, exist_ok=True)
+        configure_logs(config.log_level, config.log_format, file=config.log_file)
+    except OSError as error:
+        return _refuse(f"cannot open the log {config.log_file}: {error.strerror}", 1)
     with _current_directory_importable():
         modules = ApplicationModules(config.apps)
         return _serve(config, modules)

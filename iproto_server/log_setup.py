@@ -1,4 +1,4 @@
-"""The server's log: events with fields, on stderr, one line each.
+"""The server's log: events with fields, on stderr or in a file, one line each.
 
 The loggers are those of the standard library, so a program that embeds the server configures `logging` as for
 any other library. `configure_logs`, which only the command line calls, sets up the two formats. In a module:
@@ -21,6 +21,7 @@ import logging
 import re
 import sys
 import time
+from pathlib import Path
 from typing import TextIO
 
 #: From Tarantool's level names to logging's numbers. Tarantool has three kinds of errors below "warn".
@@ -51,21 +52,59 @@ def event(logger: logging.Logger, level: int, name: str, /, **fields: object) ->
         logger.log(level, name, extra={"fields": fields}, stacklevel=2)
 
 
-def configure_logs(level: str, log_format: str, stream: TextIO | None = None) -> None:
-    """Send the events of all loggers to a stream.
+def configure_logs(
+    level: str, log_format: str, stream: TextIO | None = None, file: Path | None = None
+) -> None:
+    """Send the events of all loggers to a stream or a file.
 
     Parameters:
         level: one of config.LOG_LEVELS; less important events are dropped.
         log_format: "plain" or "json".
         stream: the stream; None: stderr.
+        file: the file to append to in place of a stream. If it is moved away or removed, it is made anew.
+
+    Raises:
+        OSError: the file cannot be opened.
     """
-    handler = logging.StreamHandler(stream or sys.stderr)
+    handler = logging.StreamHandler(stream or sys.stderr) if file is None else _file_handler(file)
     handler.setFormatter(JsonFormatter() if log_format == "json" else PlainFormatter())
     root = logging.getLogger()
     for old in root.handlers[:]:
         root.removeHandler(old)
     root.addHandler(handler)
     root.setLevel(_LEVELS[level])
+
+
+def _file_handler(file: Path) -> logging.Handler:
+    from logging.handlers import WatchedFileHandler
+
+    class LogFile(WatchedFileHandler):
+        """A log's file that is made anew if it is moved away or removed."""
+
+        def emit(self, record: logging.LogRecord) -> None:
+            try:
+                super().emit(record)
+            except OSError:
+                # The file cannot be made anew now; the next event tries again.
+                self.handleError(record)
+
+    return LogFile(file, encoding="utf-8", errors="backslashreplace")
+
+
+def rotate_logs() -> None:
+    """Make files of the log anew that were moved away or removed.
+
+    Raises:
+        OSError: a file cannot be made.
+    """
+    for handler in logging.getLogger().handlers:
+        reopen = getattr(handler, "reopenIfNeeded", None)
+        if reopen is not None:
+            handler.acquire()
+            try:
+                reopen()
+            finally:
+                handler.release()
 
 
 def change_logs(level: str, log_format: str) -> None:

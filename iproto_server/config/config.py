@@ -81,6 +81,7 @@ class Config:
         checkpoint_wal_threshold: logged bytes since the last snapshot after which the next one is taken.
         snap_io_rate_limit: maximum megabytes (MiB) per second of writing a snapshot; None: no limit.
         too_long_threshold: seconds for which the event loop may be blocked without a warning.
+        log: file of the log, see `log_file`; None: stderr.
         log_level: one of LOG_LEVELS.
         log_format: "plain" or "json".
         graphite: the receiver of counters; None: none.
@@ -120,6 +121,7 @@ class Config:
     checkpoint_wal_threshold: int = 10**18
     snap_io_rate_limit: float | None = None
     too_long_threshold: float = 0.5
+    log: Path | None = None
     log_level: str = "info"
     log_format: str = "plain"
     graphite: GraphiteConfig | None = None
@@ -140,6 +142,11 @@ class Config:
         if self.guest == "auto":
             return self.allow_guest or self.all_local
         return self.guest == "all"
+
+    @property
+    def log_file(self) -> Path | None:
+        """The file of the log; None: stderr."""
+        return None if self.log is None else self.work_dir / self.log
 
     @property
     def log_directory(self) -> Path:

@@ -336,6 +336,15 @@ OPTIONS: tuple[Option, ...] = (
         default="no limit",
     ),
     Option(
+        "log",
+        values.path,
+        _MONITORING,
+        "FILE",
+        "Append the log to this file. If it is moved away or removed, it is made anew; the call log.rotate "
+        "does so at once.",
+        default="stderr",
+    ),
+    Option(
         "too_long_threshold",
         values.seconds(0.01, _CENTURY),
         _MONITORING,

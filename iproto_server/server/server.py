@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from iproto_server.app import Application
 from iproto_server.box import Box
@@ -20,7 +20,7 @@ from iproto_server.config.config import Config, ConfigError
 from iproto_server.descriptors import spare
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.importer import ImportAnew
-from iproto_server.log_setup import event
+from iproto_server.log_setup import event, rotate_logs
 from iproto_server.metrics.loop_lag import LoopLag
 from iproto_server.native import IS_COMPILED
 from iproto_server.protocol.constants import PROTOCOL_VERSION, Feature
@@ -50,6 +50,9 @@ if TYPE_CHECKING:
     from iproto_server.metrics.graphite import GraphiteReporter
 
 logger = logging.getLogger("iproto_server.server")
+
+LOG_ROTATE = "log.rotate"
+"""The call that makes the log's file anew. Source: Tarantool reference, "Module log", `rotate`."""
 
 VERSION = "2.11.0"
 """Version of the protocol, for files and `box.info`; the greeting may announce another one."""
@@ -176,6 +179,7 @@ class Server:
             state.rate_limited_log,
         )
         self.served.begin(box, self.dispatcher.calls)
+        self.dispatcher.calls.own[LOG_ROTATE] = _rotate_logs
         self._metrics = ServerMetrics(
             state, self.dispatcher, self.storage.log, self._checkpointer, self._lag, box.memory
         )
@@ -366,3 +370,12 @@ class Server:
         yield from self._metrics
         if self._reporter is not None:
             yield "server.graphite.dropped", self._reporter.dropped
+
+
+def _rotate_logs(arguments: list[Any]) -> None:
+    try:
+        rotate_logs()
+    except OSError as error:
+        raise BoxError.with_message(
+            ErrorCode.SYSTEM, f"cannot open the log {error.filename}: {error.strerror}", type="SystemError"
+        ) from error
