@@ -1,42 +1,54 @@
-"""The packages of this project as one file for the executors of a cluster."""
+"""The packages of this project as files for the executors of a cluster."""
 
 from __future__ import annotations
 
 import atexit
 import shutil
 import tempfile
+from collections.abc import Sequence
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Final
 from zipfile import ZIP_DEFLATED, ZipFile
 
+import iproto_server.native
+import spark.native
+
 PACKAGES: Final = ("iproto_server", "queue_lua_compat", "spark")
-"""Executors run them in pure Python: a compiled module cannot be imported from a zip file."""
 
 _NAME: Final = "tarantool-for-spark.zip"
+_LEFT_OUT: Final = (".so", ".c", ".h")
+"""Compiled modules cannot be imported from a zip file; they are files of their own."""
 
 
 @cache
-def build_archive() -> Path | None:
-    """Pack the packages into a zip file, once per process; it is removed at exit.
+def build_archive() -> Sequence[Path]:
+    """Pack the packages into a zip file, once per process, and copy the compiled modules; removed at exit.
+
+    Executors use the compiled modules if these are beside the zip file and for their Python and system.
 
     Returns:
-        The file; None if this process imports the packages from such a file, as a driver inside the cluster
-        may do: the executors have it then, too.
+        The zip file and the compiled modules in use; nothing if this process imports the packages from such a
+        file, as a driver inside the cluster may do: the executors have it then, too.
 
     Raises:
-        OSError: If the file cannot be created.
+        OSError: If a file cannot be created.
     """
     roots = [Path(import_module(package).__path__[0]) for package in PACKAGES]
     if not all(root.is_dir() for root in roots):
-        return None
-    directory = tempfile.mkdtemp(prefix="tarantool-for-spark-")
+        return ()
+    directory = Path(tempfile.mkdtemp(prefix="tarantool-for-spark-"))
     atexit.register(shutil.rmtree, directory, ignore_errors=True)
-    archive = Path(directory, _NAME)
+    archive = directory / _NAME
     with ZipFile(archive, "w", ZIP_DEFLATED) as file:
         for root in roots:
             for path in sorted(root.rglob("*")):
-                if path.is_file() and "__pycache__" not in path.parts:
+                if path.is_file() and "__pycache__" not in path.parts and path.suffix not in _LEFT_OUT:
                     file.write(path, path.relative_to(root.parent))
-    return archive
+    files = [archive]
+    for module in (iproto_server.native.module, spark.native.module):
+        if module.shipped is not None:
+            source, name = module.shipped
+            files.append(Path(shutil.copy(source, directory / name)))
+    return files

@@ -106,6 +106,8 @@ def is_local(master: str) -> bool:
 def ship(session: SparkSession) -> None:
     """Send this package and the packages of this project that it needs to the executors, as a zip file.
 
+    Compiled modules are sent beside it, for executors with the driver's version of Python and its platform.
+
     Executors then need the third-party libraries only, and run the same code as the driver. Data sources
     registered earlier do not use the file.
 
@@ -113,11 +115,11 @@ def ship(session: SparkSession) -> None:
         session: The session; for a local one, this is harmless.
 
     Raises:
-        OSError: If the file cannot be created.
+        OSError: If a file cannot be created.
     """
-    archive = build_archive()
-    if archive is not None:
-        session.addArtifacts(str(archive), pyfile=True)
+    for file in build_archive():
+        is_archive = file.suffix == ".zip"
+        session.addArtifacts(str(file), pyfile=is_archive, file=not is_archive)
 
 
 def register(session: SparkSession) -> None:

@@ -6,6 +6,8 @@ import logging
 import os
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from importlib.machinery import EXTENSION_SUFFIXES
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, TypeVar
@@ -16,6 +18,9 @@ PURE_PYTHON: Final = "IPROTO_SERVER_PURE_PYTHON"
 """The environment variable that, if set and not empty, leaves everything to Python."""
 
 _MODULE: Final = "_native"
+
+_SUFFIX: Final = EXTENSION_SUFFIXES[0]
+"""The end of the name of a compiled module's file, which tells the Python and the platform."""
 
 _Twin = TypeVar("_Twin", bound=Callable[..., Any])
 _Class = TypeVar("_Class", bound=type)
@@ -49,7 +54,33 @@ class CompiledModule:
         try:
             return import_module(self.name)
         except ImportError:
-            return None  # not compiled, or for another Python: see `staleness`
+            return self._import_beside_archive()  # not compiled, or for another Python: see `staleness`
+
+    def _import_beside_archive(self) -> ModuleType | None:
+        """Import the module from a file of its full name beside the zip file that has the package.
+
+        Compiled modules cannot be imported from a zip file. One for another Python has another name.
+        """
+        archive = self._folder.parents[self.name.count(".") - 1]
+        file = archive.with_name(self.name + _SUFFIX)
+        if not archive.is_file() or not file.is_file():
+            return None
+        spec = spec_from_file_location(self.name, file)
+        assert spec is not None
+        assert spec.loader is not None
+        try:
+            module = module_from_spec(spec)
+            spec.loader.exec_module(module)
+        except ImportError:
+            return None  # of another system
+        return module
+
+    @property
+    def shipped(self) -> tuple[Path, str] | None:
+        """The file of the module, and its name beside a zip file of the package; None if none is in use."""
+        if self._used is None or self._used.__file__ is None:
+            return None
+        return Path(self._used.__file__), self.name + _SUFFIX
 
     def staleness(self) -> str | None:
         """Tell whether the module does not belong to the Python code and C sources beside it.

@@ -1,7 +1,7 @@
 """Compiled twins, in C, of the data source's hottest functions; an installation in pure Python has none.
 
 They work like those of `iproto_server.native`, in a separate module. An executor that imports the packages
-from a zip file runs the Python functions.
+from a zip file runs the Python functions, unless the module for its Python and system is beside that file.
 """
 
 from __future__ import annotations

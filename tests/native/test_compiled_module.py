@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import logging
+import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Final
+from zipfile import ZipFile
 
 import pytest
 
@@ -152,3 +156,56 @@ def test_the_server_warns_of_a_stale_module_when_it_starts(tmp_path: Path, start
     warnings = [line for line in server.process.output.splitlines() if " warn " in line]
     assert len(warnings) == 1
     assert "iproto_server.native._native was compiled from other sources" in warnings[0]
+
+
+def zipped_server(directory: Path) -> Path:
+    """The package without its compiled module, in a zip file."""
+    archive = directory / "packages.zip"
+    with ZipFile(archive, "w") as file:
+        for path in (REPOSITORY / "iproto_server").rglob("*.py"):
+            file.write(path, path.relative_to(REPOSITORY))
+    return archive
+
+
+def import_zipped(archive: Path, **environment: str) -> list[str]:
+    """Import the package from a zip file; tell from where, and whether a compiled module is in use."""
+    program = "import iproto_server.native as native; print(native.__file__, native.IS_COMPILED)"
+    inherited = {name: value for name, value in os.environ.items() if name != PURE_PYTHON}
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**inherited, "PYTHONPATH": str(archive), **environment},
+        cwd=archive.parent,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    file, is_compiled = done.stdout.split()
+    assert file.startswith(f"{archive}/")
+    return [is_compiled, done.stderr]
+
+
+@needs_compiled_server
+def test_a_module_beside_a_zip_file_is_used_by_the_package_in_it(tmp_path: Path) -> None:
+    archive = zipped_server(tmp_path)
+    assert import_zipped(archive) == ["False", ""]
+    shipped = iproto_server.native.module.shipped
+    assert shipped is not None
+    source, name = shipped
+    shutil.copy(source, tmp_path / name)
+    assert import_zipped(archive) == ["True", ""]
+    assert import_zipped(archive, **{PURE_PYTHON: "1"}) == ["False", ""]
+
+
+@needs_compiled_server
+@pytest.mark.parametrize("content", [b"", b"for another system"])
+def test_a_module_of_another_system_beside_a_zip_file_is_left_alone(tmp_path: Path, content: bytes) -> None:
+    archive = zipped_server(tmp_path)
+    shipped = iproto_server.native.module.shipped
+    assert shipped is not None
+    (tmp_path / shipped[1]).write_bytes(content)
+    assert import_zipped(archive) == ["False", ""]
+
+
+def test_a_module_that_is_not_in_use_is_not_shipped(package: Path) -> None:
+    compile_to(package, interface=8)
+    assert load(package).shipped is None

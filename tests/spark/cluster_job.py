@@ -23,7 +23,9 @@ def tell(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
     import os
     from zlib import crc32
 
+    import iproto_server.native
     import spark
+    import spark.native
 
     found: dict[str, Any] = {"rows": 0, "ids": 0, "payloads": 0}
     for frame in frames:
@@ -32,6 +34,7 @@ def tell(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
         found["payloads"] += sum(crc32(payload.encode()) for payload in frame["payload"])
     # Each executor has one process that all its Python workers come from.
     found |= {"executor": os.getppid(), "package": spark.__file__}
+    found["compiled"] = iproto_server.native.IS_COMPILED and spark.native.IS_COMPILED
     yield pd.DataFrame([found])
 
 
@@ -49,7 +52,7 @@ def main(directory: str) -> None:
     try:
         options = {"mode": "snapshot", "space": "things", "partition_bytes": "65536", "unsigned": "bigint"}
         table = started.read.format("tarantool").options(**options).load(directory)
-        found = "rows long, ids long, payloads long, executor long, package string"
+        found = "rows long, ids long, payloads long, executor long, package string, compiled boolean"
         for row in table.mapInPandas(tell, found).collect():
             print(json.dumps(row.asDict()))
     finally:
