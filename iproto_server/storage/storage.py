@@ -123,7 +123,7 @@ class Storage:
         )
         if recovered is not None:
             return recovered
-        logger.info("creating a new database in %s", options.snapshot_directory)
+        logger.info("creating a new database in %s", options.snapshot_directory.absolute())
         # There is neither a snapshot nor a log, and the lock keeps other processes from making one.
         self.is_new = True
         return bootstrap(

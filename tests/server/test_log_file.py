@@ -86,3 +86,7 @@ def test_a_file_that_cannot_be_made_anew(log: Path, client: IprotoClient) -> Non
 def test_a_log_that_cannot_be_opened_refuses_the_start(tmp_path: Path) -> None:
     (tmp_path / "log").mkdir()
     assert refused(tmp_path, "--log", "log") == f"cannot open the log {tmp_path / 'log'}: Is a directory"
+
+
+def test_the_place_of_a_new_database_is_told_in_full(log: Path) -> None:
+    assert f"creating a new database in {log.parent.parent}\n" in log.read_text()
