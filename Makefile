@@ -10,6 +10,11 @@ WORKERS ?= auto
 IN_PARALLEL := --numprocesses $(WORKERS) --maxprocesses 8 --dist loadfile
 BENCH_ARGS ?=
 
+# Benchmarks of servers have a virtual environment of their own, of /usr/bin/python3 if that was built with
+# profile-guided optimization (PGO), else of $(PYTHON).
+BENCH_VENV ?= build/bench-venv
+BENCH_PYTHON ?= $(shell /usr/bin/python3 bench/lib/python_build.py 2>/dev/null && echo /usr/bin/python3 || echo $(PYTHON))
+
 # make crash SECONDS=600 SEED=1 SUBJECT=tarantool
 SECONDS ?= 60
 SEED ?=
@@ -116,8 +121,8 @@ lint: $(VENV)/.installed-for-tests ## check style, formatting, import rules and 
 	$(IN_VENV)/lint-imports
 	$(IN_VENV)/mypy $(TYPED)
 
-bench: $(VENV)/.installed-for-tests ## compare with Tarantool, beanstalkd and Redis: BENCH_ARGS=--quick
-	$(IN_VENV)/python -m bench $(BENCH_ARGS)
+bench: $(BENCH_VENV)/.installed ## compare with Tarantool, beanstalkd and Redis: BENCH_ARGS=--quick
+	$(BENCH_VENV)/bin/python -m bench $(BENCH_ARGS)
 
 bench-pieces: $(VENV)/.installed-for-tests ## micro-benchmarks against their baselines: PYTEST_ARGS="-k update"
 	$(IN_VENV)/python -m bench.micro $(BENCH_ARGS) $(if $(PYTEST_ARGS),-- $(PYTEST_ARGS))
@@ -126,14 +131,14 @@ bench-baselines: $(VENV)/.installed-for-tests ## store new baselines of the micr
 	$(IN_VENV)/python -m bench.micro --store $(BENCH_ARGS)
 	$(IN_VENV)/python -m bench.micro --store --pure-python $(BENCH_ARGS)
 
-bench-persistence: $(VENV)/.installed-for-tests ## recovery, snapshots and each wal_mode, beside Tarantool
-	$(IN_VENV)/python -m bench.scenarios.persistence $(BENCH_ARGS)
+bench-persistence: $(BENCH_VENV)/.installed ## recovery, snapshots and each wal_mode, beside Tarantool
+	$(BENCH_VENV)/bin/python -m bench.scenarios.persistence $(BENCH_ARGS)
 
-bench-misbehaviour: $(VENV)/.installed-for-tests ## latency of well-behaved clients beside hostile ones
-	$(IN_VENV)/python -m bench.scenarios.hostile_load $(BENCH_ARGS)
+bench-misbehaviour: $(BENCH_VENV)/.installed ## latency of well-behaved clients beside hostile ones
+	$(BENCH_VENV)/bin/python -m bench.scenarios.hostile_load $(BENCH_ARGS)
 
-bench-queues: $(VENV)/.installed-for-tests ## busy sub-queues and bulk calls of the queues
-	$(IN_VENV)/python -m bench.scenarios.tubes $(BENCH_ARGS)
+bench-queues: $(BENCH_VENV)/.installed ## busy sub-queues and bulk calls of the queues
+	$(BENCH_VENV)/bin/python -m bench.scenarios.tubes $(BENCH_ARGS)
 
 bench-pipeline: $(VENV)/.installed-for-tests ## Spark reading snapshots and logs
 	$(IN_VENV)/python -m bench.scenarios.spark_read $(BENCH_ARGS)
@@ -155,6 +160,16 @@ $(VENV)/.installed: $(PACKAGING) | $(VENV)/bin/python
 $(VENV)/.installed-for-tests: $(PACKAGING) | $(VENV)/bin/python
 	$(IN_VENV)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,bench]'
 	@touch $@ $(VENV)/.installed
+
+$(BENCH_VENV)/bin/python:
+	@$(BENCH_PYTHON) -c 'import ensurepip' 2>/dev/null || tools/install-debian-packages python3-venv
+	@mkdir -p $(dir $(BENCH_VENV))
+	$(BENCH_PYTHON) -m venv $(BENCH_VENV)
+	@tools/install-missing-compiler $(BENCH_VENV)/bin/python
+
+$(BENCH_VENV)/.installed: $(PACKAGING) | $(BENCH_VENV)/bin/python
+	$(BENCH_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
+	@touch $@
 
 test-programs:
 	@tools/install-missing-programs $(TEST_PROGRAMS)

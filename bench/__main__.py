@@ -1,11 +1,11 @@
 """Compares our server with Tarantool, beanstalkd and Redis, under the same load in the same run.
 
-    python -m bench [--quick] [--rounds N] [--contender NAME ...] [--shape 10x100 ...] [--section NAME ...]
-                    [--tarantool-app FILE] [--output DIR] [--directory DIR]
+    python -m bench [--quick] [--rounds N] [--tasks N] [--only PART,... ...] [--contender NAME ...]
+                    [--shape 10x100 ...] [--tarantool-app FILE] [--output DIR] [--directory DIR]
     python -m bench --show FILE ...
 
-Prints tables, and writes all figures to DIR/comparison-TIME.json and a chart beside it. docs/PERFORMANCE.md
-explains the figures.
+Prints tables, and writes all figures to DIR/comparison-TIME.json, with a chart and a Markdown file beside it.
+docs/PERFORMANCE.md explains the figures.
 """
 
 from __future__ import annotations
@@ -25,12 +25,13 @@ from bench.peers.contender import REPOSITORY, Contender
 from bench.peers.database import DEFAULT_QUEUE
 from bench.report.chart import draw
 from bench.report.comparison import NAMES, SECTIONS, SHAPES, Comparison, Plan, find
-from bench.report.results import Results, read
+from bench.report.markdown import described, markdown
+from bench.report.results import Results, read, this_machine
 from bench.report.tables import tables
 from bench.workloads.rate import Shape
 
-FULL: Final = Plan(rounds=3, share=1.0, tasks=1_000_000)
-QUICK: Final = Plan(rounds=1, share=0.2, tasks=100_000)
+FULL: Final = Plan(rounds=3, share=1.0, tasks=1_000_000, latency_rounds=9)
+QUICK: Final = Plan(rounds=1, share=0.2, tasks=100_000, latency_rounds=3)
 _FEW_FILES: Final = 4096
 _SHAPE: Final = re.compile(r"([1-9]\d{0,4})[x×]([1-9]\d{0,4})")
 
@@ -61,13 +62,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("python -m bench: none of the contenders is installed", file=sys.stderr)
         return 1
     results = _measure(members, options)
+    results.machine = this_machine()
     results.missing += missing
     _print(results)
     options.output.mkdir(parents=True, exist_ok=True)
     file = options.output / f"comparison-{time.strftime('%Y%m%d-%H%M%S')}.json"
     file.write_text(results.to_json())
     draw(results, file.with_suffix(".png"))
-    _say(f"wrote {file} and {file.with_suffix('.png').name}")
+    file.with_suffix(".md").write_text(markdown(results))
+    _say(f"wrote {file}, and its tables and chart beside it")
     return 0
 
 
@@ -78,7 +81,8 @@ def _measure(members: Sequence[Contender], options: argparse.Namespace) -> Resul
         share=usual.share,
         tasks=options.tasks or usual.tasks,
         shapes=list(dict.fromkeys(options.shape or SHAPES)),
-        sections=options.section or SECTIONS,
+        sections=list(dict.fromkeys(part for parts in options.only for part in parts)) or SECTIONS,
+        latency_rounds=usual.latency_rounds,
     )
     begun = time.perf_counter()
     with tempfile.TemporaryDirectory(dir=options.directory) as directory:
@@ -91,8 +95,11 @@ def _measure(members: Sequence[Contender], options: argparse.Namespace) -> Resul
 def _print(results: Results) -> None:
     for one in tables(results):
         print(one)
+    print(described(results))
     for name in results.missing:
         print(f"Not installed: {name}")
+    for note in results.notes:
+        print(note)
 
 
 def _allow_files() -> None:
@@ -118,7 +125,14 @@ def _parser() -> argparse.ArgumentParser:
         metavar="CxN",
         help="connections x requests in flight of each, such as 10x100",
     )
-    parser.add_argument("--section", nargs="+", choices=SECTIONS, help="measure only these sections")
+    parser.add_argument(
+        "--only",
+        nargs="+",
+        type=_parts,
+        metavar="PART,...",
+        default=(),
+        help=f"measure only these parts: {', '.join(SECTIONS)}",
+    )
     parser.add_argument(
         "--tarantool-app", type=_file, metavar="FILE", default=DEFAULT_QUEUE, help="Tarantool's queue in Lua"
     )
@@ -143,6 +157,14 @@ def _contender(text: str) -> str:
         if name.lower() == text.lower():
             return name
     raise argparse.ArgumentTypeError(f"{text!r} is not one of {', '.join(NAMES)}")
+
+
+def _parts(text: str) -> list[str]:
+    parts = text.strip(",").split(",")
+    for part in parts:
+        if part not in SECTIONS:
+            raise argparse.ArgumentTypeError(f"{part!r} is not one of {', '.join(SECTIONS)}")
+    return parts
 
 
 def _shape(text: str) -> Shape:

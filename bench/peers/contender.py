@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, Protocol, Self, TypeVar
@@ -12,6 +13,15 @@ from bench.lib.process import Address, ServerProcess
 
 REPOSITORY: Final = Path(__file__).resolve().parents[2]
 _Member = TypeVar("_Member")
+
+
+def server_environment() -> dict[str, str]:
+    """Return the environment of our server: this repository's code, and stored bytecode.
+
+    Without stored bytecode, each start would compile all modules.
+    """
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return {**kept, "PYTHONPATH": str(REPOSITORY)}
 
 
 class Contender(Protocol):

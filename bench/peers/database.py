@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 import time
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from bench.lib.process import Address, ServerProcess
-from bench.peers.contender import REPOSITORY, Contender, Server
+from bench.peers.contender import REPOSITORY, Contender, Server, server_environment
 from bench.peers.iproto import IPROTO, IprotoConnection
 
 DEFAULT_QUEUE: Final = REPOSITORY / "bench" / "peers" / "queue.lua"
@@ -97,7 +96,7 @@ class Ours(_Serving):
             command.append("queue_lua_compat.tutorial:app")
         command += ["--listen", "127.0.0.1:0", "--work-dir", str(directory)]
         command += ["--wal-mode", wal_mode, "--checkpoint-interval", str(_NEVER), *self.options]
-        return ServerProcess(command, directory, {**os.environ, "PYTHONPATH": str(REPOSITORY)})
+        return ServerProcess(command, directory, server_environment())
 
 
 @dataclass(frozen=True)

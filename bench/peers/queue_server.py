@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final, Protocol, Self
 
 from bench.lib.process import ServerProcess
-from bench.peers.contender import REPOSITORY
+from bench.peers.contender import server_environment
 from bench.peers.database import MEMTX_MEMORY
 from bench.peers.iproto import IprotoConnection
 
@@ -99,7 +99,7 @@ class OurQueue:
         """Start the server."""
         command = [sys.executable, "-m", "iproto_server", "serve", self.application]
         command += ["--listen", "127.0.0.1:0", "--work-dir", str(directory), "--checkpoint-interval", "0"]
-        return ServerProcess(command, directory, {**os.environ, "PYTHONPATH": str(REPOSITORY)})
+        return ServerProcess(command, directory, server_environment())
 
     def create_tube(
         self, connection: IprotoConnection, tube: str, driver: str, options: dict[str, object]
@@ -160,6 +160,7 @@ class QueueServer:
         directory: the directory for its files; created here.
 
     Attributes:
+        contender: the contender.
         address: its host and port.
         connection: a connection for everything that is not measured.
         process: its process.
@@ -167,6 +168,7 @@ class QueueServer:
 
     def __init__(self, contender: QueueContender, directory: Path) -> None:
         directory.mkdir()
+        self.contender = contender
         self.process = contender.launch(directory)
         try:
             host, port = self.process.wait_for(rf"listening on {_ADDRESS}").groups()

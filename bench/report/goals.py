@@ -5,27 +5,36 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import product
+from statistics import median
 from typing import Final
 
 from bench.client.load import PAYLOAD
-from bench.lib.table import table
+from bench.lib.table import Table
 from bench.peers.beanstalkd import Beanstalkd
 from bench.peers.database import Ours, Tarantool
-from bench.report.results import Case, Medians, Results
-from bench.scenarios import backlog, raw_rows, throughput
+from bench.peers.echo import Echo
+from bench.peers.queue_server import ModuleQueue
+from bench.report.results import BUSY, Case, Medians, Results
+from bench.scenarios import backlog, echo, latency, raw_rows, recovery, throughput, tube_cycles
 from bench.workloads.rate import Shape
 
-CYCLES: Final = {Shape(10, 100): (2.0, 0.5), Shape(100, 1): (1.3, 0.7)}
-"""The minimum of cycles per second and the maximum of CPU time per cycle, as multiples of Tarantool's."""
+CYCLES: Final = {Shape(10, 100): 4.0, Shape(1, 1): 2.0}
+"""The minimum of cycles per second, as multiples of Tarantool's."""
 
+CPU: Final = {Shape(10, 100): 0.2, Shape(100, 1): 0.5}
+"""The maximum of CPU time per cycle, as multiples of Tarantool's."""
+
+ECHO: Final = 0.75
 BEANSTALKD_CYCLES: Final = 1.0
-MEDIAN_LATENCY: Final = 1.0
-HIGH_LATENCY: Final = 1.0
 RAW: Final = 1.2
-MEMORY: Final = 2.0
-PAUSE_MS: Final = 20.0
-STANDING: Final = 1.3
-_OPERATIONS: Final = ("put", "take", "ack")
+TUBES: Final = 2.0
+HIGH_LATENCY: Final = 0.7
+MEMORY: Final = 0.85
+START: Final = 1.0
+SNAPSHOT_CYCLES: Final = 0.85
+PAUSE_MS: Final = 5.0
+PAUSE_GROWTH: Final = 1.25
+STANDING: Final = 1.1
 _MANY: Final = Shape(10, 100)
 
 
@@ -39,6 +48,8 @@ class Goal:
         limit: the limit.
         is_least: whether the limit is a minimum; otherwise it is a maximum.
         unit: the unit of both.
+        load_share: the largest share of a processor that the load generator used for one of the compared;
+            None where it does not matter.
     """
 
     what: str
@@ -46,102 +57,161 @@ class Goal:
     limit: float
     is_least: bool
     unit: str = "×"
+    load_share: float | None = None
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether the load generator may have limited the figure, which then does not count."""
+        return self.load_share is not None and self.load_share >= BUSY
 
     @property
     def is_met(self) -> bool | None:
-        """True if the figure is within the limit; None if it was not measured."""
-        if self.measured is None:
+        """True if the figure is within the limit; None if it was not measured or does not count."""
+        if self.measured is None or self.is_busy:
             return None
         return self.measured >= self.limit if self.is_least else self.measured <= self.limit
+
+    @property
+    def verdict(self) -> str:
+        """`is_met` in words."""
+        if self.is_busy:
+            return "load was busy"
+        return {True: "yes", False: "no", None: "not measured"}[self.is_met]
 
 
 def goals(results: Results) -> list[Goal]:
     """Evaluate all goals with the figures of a comparison."""
     return [
         *_cycles(results),
-        *_latencies(results),
         *_beanstalkd(results),
         *_raw(results),
+        *_tubes(results),
+        _ratio(
+            results,
+            f"put, {latency.SHAPE}, against Tarantool: p99",
+            Case(latency.SECTION, str(latency.SHAPE), PAYLOAD, "put"),
+            Tarantool.name,
+            _p99,
+            HIGH_LATENCY,
+            is_least=False,
+        ),
         *_standing(results),
     ]
 
 
-def goals_table(results: Results) -> str:
+def goals_table(results: Results) -> Table:
     """Format the goals as a table."""
-    answers = {True: "yes", False: "no", None: "not measured"}
     rows = [
         [
             goal.what,
             "" if goal.measured is None else f"{goal.measured:.2f} {goal.unit}",
-            f"{'≥' if goal.is_least else '≤'} {goal.limit:g} {goal.unit}",
-            answers[goal.is_met],
+            f"{'≥' if goal.is_least else '≤'} {goal.limit:.3g} {goal.unit}",
+            "" if goal.load_share is None else f"{goal.load_share:.0%}",
+            goal.verdict,
         ]
         for goal in goals(results)
     ]
-    return table("Goals", ["goal", "measured", "required", "met?"], rows)
+    return Table("Goals", ["goal", "measured", "required", "load busy", "met?"], rows)
 
 
 def _cycles(results: Results) -> Iterator[Goal]:
-    for shape, (per_second, cpu) in CYCLES.items():
-        case = _queue(shape, "cycle")
-        what = f"put + take + ack, {shape}, against Tarantool"
-        speed = _ratio(results, case, Tarantool.name, lambda medians: medians.per_second)
-        yield Goal(f"{what}: cycles per second", speed, per_second, is_least=True)
-        cost = _ratio(results, case, Tarantool.name, lambda medians: medians.server_us)
-        yield Goal(f"{what}: CPU per cycle", cost, cpu, is_least=False)
-
-
-def _latencies(results: Results) -> Iterator[Goal]:
-    for operation in _OPERATIONS:
-        case = _queue(Shape(1, 1), operation)
-        ratio = _ratio(results, case, Tarantool.name, lambda medians: _latency(medians, 0))
-        what = f"{operation}, 1 × 1, against Tarantool: median latency"
-        yield Goal(what, ratio, MEDIAN_LATENCY, is_least=False)
-    ratio = _ratio(
-        results, _queue(Shape(1000, 1), "put"), Tarantool.name, lambda medians: _latency(medians, 1)
-    )
-    yield Goal("put, 1000 × 1, against Tarantool: p99", ratio, HIGH_LATENCY, is_least=False)
+    for shape, least in CYCLES.items():
+        what = f"put + take + ack, {shape}, against Tarantool: cycles per second"
+        yield _ratio(results, what, _cycle(shape), Tarantool.name, _per_second, least, is_least=True)
+    for shape, most in CPU.items():
+        what = f"put + take + ack, {shape}, against Tarantool: CPU per cycle"
+        yield _ratio(results, what, _cycle(shape), Tarantool.name, _cpu, most, is_least=False)
+    what = f"put + take + ack, {echo.SHAPE}, against an echo server with a log: cycles per second"
+    case = Case(echo.SECTION, str(echo.SHAPE), PAYLOAD, "cycle")
+    yield _ratio(results, what, case, Echo.name, _per_second, ECHO, is_least=True)
 
 
 def _beanstalkd(results: Results) -> Iterator[Goal]:
     for case in results.cases():
         if (case.section, case.payload, case.operation) == (throughput.SECTION, PAYLOAD, "cycle"):
-            ratio = _ratio(results, case, Beanstalkd.name, lambda medians: medians.per_second)
             what = f"put + take + ack, {case.shape}, against beanstalkd: cycles per second"
-            yield Goal(what, ratio, BEANSTALKD_CYCLES, is_least=True)
+            name = Beanstalkd.name
+            yield _ratio(results, what, case, name, _per_second, BEANSTALKD_CYCLES, is_least=True)
 
 
 def _raw(results: Results) -> Iterator[Goal]:
     for shape, operation in product(raw_rows.SHAPES, raw_rows.OPERATIONS):
         case = Case(raw_rows.SECTION, str(shape), PAYLOAD, operation)
-        ratio = _ratio(results, case, Tarantool.name, lambda medians: medians.per_second)
         what = f"{operation} without a queue, {shape}, against Tarantool: per second"
-        yield Goal(what, ratio, RAW, is_least=True)
+        yield _ratio(results, what, case, Tarantool.name, _per_second, RAW, is_least=True)
+
+
+def _tubes(results: Results) -> Iterator[Goal]:
+    for shape, driver in product(tube_cycles.SHAPES, tube_cycles.DRIVERS):
+        case = Case(tube_cycles.SECTION, str(shape), PAYLOAD, driver)
+        what = f"put + take + ack in a {driver}, {shape}, against the queue module: cycles per second"
+        yield _ratio(results, what, case, ModuleQueue.name, _per_second, TUBES, is_least=True)
 
 
 def _standing(results: Results) -> Iterator[Goal]:
     ours, theirs = results.footprint(Ours.name), results.footprint(Tarantool.name)
     memory = ours / theirs if ours is not None and theirs else None
     yield Goal("memory per task of the backlog, against Tarantool", memory, MEMORY, is_least=False)
+    for kind in (recovery.SNAPSHOT, recovery.LOG):
+        starts = [start for start in results.starts if start.kind == kind]
+        both = {start.contender for start in starts} >= {Ours.name, Tarantool.name}
+        ratio = recovery.worst_ratio(starts, [Ours.name, Tarantool.name]) if both else None
+        what = f"start from a {kind} of {results.tasks:,} tasks, against Tarantool: time"
+        yield Goal(what, ratio, START, is_least=False)
+    costs = [cost for cost in results.costs if cost.contender == Ours.name and cost.is_loaded]
+    left = median(cost.cycles / cost.cycles_before for cost in costs) if costs else None
+    what = f"a snapshot of {results.tasks:,} tasks under load: cycles per second, against those before"
+    yield Goal(what, left, SNAPSHOT_CYCLES, is_least=True)
     pause = results.longest_pause(Ours.name)
-    what = f"longest pause, a backlog of {results.tasks:,} tasks, load, a snapshot"
-    yield Goal(what, None if pause is None else pause * 1000, PAUSE_MS, is_least=False, unit="ms")
-    full = results.medians(Case(backlog.FULL, str(_MANY), PAYLOAD, "cycle"), Ours.name)
-    empty = results.medians(Case(backlog.EMPTY, str(_MANY), PAYLOAD, "cycle"), Ours.name)
-    slower = empty.per_second / full.per_second if full is not None and empty is not None else None
+    before = max((cost.pause_before for cost in costs), default=0.0)
+    yield Goal(
+        f"a snapshot of {results.tasks:,} tasks under load: longest pause",
+        None if pause is None else pause * 1000,
+        max(PAUSE_MS, PAUSE_GROWTH * before * 1000),
+        is_least=False,
+        unit="ms",
+    )
+    full, empty = (
+        results.medians(Case(section, str(_MANY), PAYLOAD, "cycle"), Ours.name)
+        for section in (backlog.FULL, backlog.EMPTY)
+    )
+    slower, share = None, None
+    if full is not None and empty is not None:
+        slower, share = empty.per_second / full.per_second, max(empty.load_share, full.load_share)
     what = f"take + ack, a backlog of {results.tasks:,} tasks, against an empty queue: time"
-    yield Goal(what, slower, STANDING, is_least=False)
+    yield Goal(what, slower, STANDING, is_least=False, load_share=share)
 
 
-def _queue(shape: Shape, operation: str) -> Case:
-    return Case(throughput.SECTION, str(shape), PAYLOAD, operation)
+def _cycle(shape: Shape) -> Case:
+    return Case(throughput.SECTION, str(shape), PAYLOAD, "cycle")
 
 
-def _latency(medians: Medians, place: int) -> float:
+def _per_second(medians: Medians) -> float:
+    return medians.per_second
+
+
+def _cpu(medians: Medians) -> float:
+    return medians.server_us
+
+
+def _p99(medians: Medians) -> float:
     assert medians.latencies_ms is not None, "cycles have no latencies"
-    return medians.latencies_ms[place]
+    return medians.latencies_ms[1]
 
 
-def _ratio(results: Results, case: Case, other: str, figure: Callable[[Medians], float]) -> float | None:
+def _ratio(
+    results: Results,
+    what: str,
+    case: Case,
+    other: str,
+    figure: Callable[[Medians], float],
+    limit: float,
+    *,
+    is_least: bool,
+) -> Goal:
+    """Compare a figure of ours with that of another server in the same case."""
     ours, theirs = results.medians(case, Ours.name), results.medians(case, other)
-    return None if ours is None or theirs is None else figure(ours) / figure(theirs)
+    if ours is None or theirs is None:
+        return Goal(what, None, limit, is_least)
+    share = max(ours.load_share, theirs.load_share)
+    return Goal(what, figure(ours) / figure(theirs), limit, is_least, load_share=share)

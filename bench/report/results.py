@@ -5,17 +5,23 @@ from __future__ import annotations
 import json
 import os
 import platform
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from statistics import median
-from typing import Self
+from typing import Any, Final, Self
 
+from bench.lib.python_build import this_is_pgo
 from bench.scenarios.backlog import Footprint
 from bench.scenarios.checkpoint import Cost
 from bench.scenarios.delivery import Delivery
+from bench.scenarios.recovery import Start
 from bench.workloads.rate import SHARES, Rate
 from iproto_server import native
+
+BUSY: Final = 0.9
+"""The share of a processor from which on the load generator may have limited the rate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +87,9 @@ class Results:
         deliveries: delivery latencies.
         footprints: memory of backlogs.
         costs: costs of snapshots.
+        starts: starts from files.
+        notes: what was left out, and why.
+        machine: the properties of the machine and of Python, as by `this_machine`.
     """
 
     names: list[str]
@@ -90,6 +99,9 @@ class Results:
     deliveries: list[Delivery] = field(default_factory=list)
     footprints: list[Footprint] = field(default_factory=list)
     costs: list[Cost] = field(default_factory=list)
+    starts: list[Start] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    machine: dict[str, Any] = field(default_factory=dict)
 
     def cases(self) -> list[Case]:
         """List all cases in the order in which they were first measured."""
@@ -117,15 +129,9 @@ class Results:
         return max(pauses, default=None)
 
     def to_json(self) -> str:
-        """Encode all figures and the machine's properties."""
-        machine = {
-            "python": platform.python_version(),
-            "system": platform.platform(),
-            "cores": os.cpu_count(),
-            "ours": "compiled" if native.IS_COMPILED else "in pure Python",
-        }
+        """Encode all figures."""
         meaning = {"latencies_ms": f"within which these shares of the answers came: {SHARES}"}
-        return json.dumps({"machine": machine, "meaning": meaning, **asdict(self)}, indent=1) + "\n"
+        return json.dumps({"meaning": meaning, **asdict(self)}, indent=1) + "\n"
 
     @classmethod
     def from_json(cls, text: str) -> Self:
@@ -144,6 +150,9 @@ class Results:
                 [Delivery(**each) for each in found["deliveries"]],
                 [Footprint(**each) for each in found["footprints"]],
                 [Cost(**each) for each in found["costs"]],
+                [Start(**each) for each in found["starts"]],
+                found["notes"],
+                found["machine"],
             )
         except (KeyError, TypeError) as error:
             raise ValueError(f"these are no results of a comparison: {error}") from error
@@ -158,7 +167,22 @@ class Results:
             self.deliveries + other.deliveries,
             self.footprints + other.footprints,
             self.costs + other.costs,
+            self.starts + other.starts,
+            list(dict.fromkeys([*self.notes, *other.notes])),
+            self.machine or other.machine,
         )
+
+
+def this_machine() -> dict[str, Any]:
+    """Return the properties of this machine and of this Python, which also runs our server."""
+    return {
+        "python": platform.python_version(),
+        "executable": os.path.realpath(sys.executable),
+        "pgo": this_is_pgo(),
+        "system": platform.platform(),
+        "cores": os.cpu_count(),
+        "ours": "compiled" if native.IS_COMPILED else "in pure Python",
+    }
 
 
 def read(files: Iterable[Path]) -> Results:

@@ -7,17 +7,15 @@ from itertools import product
 from statistics import median
 from typing import Final
 
-from bench.lib.table import table
+from bench.lib.table import Table
 from bench.report.goals import goals_table
-from bench.report.results import Case, Medians, Results
-
-BUSY: Final = 0.9
-"""The share of a processor above which the load generator may have limited the rate."""
+from bench.report.results import BUSY, Case, Medians, Results
+from bench.scenarios import recovery
 
 _MEBIBYTE: Final = 2**20
 
 
-def tables(results: Results) -> Iterator[str]:
+def tables(results: Results) -> Iterator[Table]:
     """Return a table for each kind of measurement that was made, and one of the goals."""
     if results.rates:
         yield _requests(results)
@@ -27,10 +25,12 @@ def tables(results: Results) -> Iterator[str]:
         yield _footprints(results)
     if results.costs:
         yield _pauses(results)
+    if results.starts:
+        yield from _starts(results)
     yield goals_table(results)
 
 
-def _requests(results: Results) -> str:
+def _requests(results: Results) -> Table:
     rows: list[list[str]] = []
     for case in results.cases():
         by_name = {name: results.medians(case, name) for name in results.names}
@@ -53,7 +53,7 @@ def _requests(results: Results) -> str:
     ]
     header += ["p50 ms", "p99 ms", "ratio", "p99.9 ms", "peak\nMiB", "load\nCPU µs", "load\nbusy"]
     title = "Requests: medians of all rounds; ratios are ours / theirs"
-    return table(title, header, rows, texts=5)
+    return Table(title, header, rows, 5)
 
 
 def _request_row(case: Case, name: str, medians: Medians, ours: Medians | None) -> list[str]:
@@ -75,11 +75,11 @@ def _request_row(case: Case, name: str, medians: Medians, ours: Medians | None) 
         _milliseconds(p999),
         f"{medians.peak / _MEBIBYTE:,.0f}",
         f"{medians.load_us:.2f}",
-        f"{medians.load_share:.0%}" + (" !" if medians.load_share > BUSY else ""),
+        f"{medians.load_share:.0%}" + (" !" if medians.load_share >= BUSY else ""),
     ]
 
 
-def _deliveries(results: Results) -> str:
+def _deliveries(results: Results) -> Table:
     rows: list[list[str]] = []
     kinds = dict.fromkeys((each.per_second, each.consumers, each.delay) for each in results.deliveries)
     for kind, name in product(kinds, results.names):
@@ -102,22 +102,20 @@ def _deliveries(results: Results) -> str:
         )
     header = ["tasks\nper second", "waiting\nconsumers", "delay s", "", "p50 ms", "p99 ms", "p99.9 ms"]
     header += ["CPU µs\nper task", "load\nCPU µs"]
-    return table(
-        "Delivery latency, from due to received by a waiting consumer: medians", header, rows, texts=4
-    )
+    return Table("Delivery latency, from due to received by a waiting consumer: medians", header, rows, 4)
 
 
-def _footprints(results: Results) -> str:
+def _footprints(results: Results) -> Table:
     ours = results.footprint(results.names[0])
     rows = [
         [name, f"{size:.0f}", "" if name == results.names[0] else _ratio(ours, size)]
         for name in results.names
         if (size := results.footprint(name)) is not None
     ]
-    return table(f"Memory of a backlog of {results.tasks:,} tasks", ["", "bytes\nper task", "ratio"], rows)
+    return Table(f"Memory of a backlog of {results.tasks:,} tasks", ["", "bytes\nper task", "ratio"], rows)
 
 
-def _pauses(results: Results) -> str:
+def _pauses(results: Results) -> Table:
     rows: list[list[str]] = []
     for name in results.names:
         found = [cost for cost in results.costs if cost.contender == name]
@@ -136,7 +134,12 @@ def _pauses(results: Results) -> str:
     header = ["", "seconds", "pause ms\nbefore", "pause ms\nduring", "memory\npeak ×"]
     header += ["cycles/s\nbefore", "cycles/s\nduring"]
     title = f"A snapshot of {results.tasks:,} tasks under load; pauses: the longest wait of a ping"
-    return table(title, header, rows)
+    return Table(title, header, rows)
+
+
+def _starts(results: Results) -> Iterator[Table]:
+    names = list(dict.fromkeys(start.contender for start in results.starts))
+    yield from recovery.tables(results.starts, sorted(names, key=results.names.index))
 
 
 def _ratio(ours: float | None, theirs: float | None) -> str:

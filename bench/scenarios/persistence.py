@@ -60,7 +60,7 @@ class Results:
 
     def tables(self) -> Iterator[str]:
         """Format all tables."""
-        yield from recovery.tables(self.starts, self.names)
+        yield from map(str, recovery.tables(self.starts, self.names))
         yield from checkpoint.tables(self.costs, self.names, self.tasks)
         yield from throughput.tables(self.rates, self.names)
         yield self._required()

@@ -11,7 +11,7 @@ from pathlib import Path
 from statistics import median
 from typing import Final
 
-from bench.lib.table import table
+from bench.lib.table import Table
 from bench.peers.contender import Server, alternating
 from bench.peers.database import Database, DatabaseServer
 
@@ -165,7 +165,7 @@ def _of(starts: Sequence[Start], contender: str, kind: str, writer: str) -> list
     return [start for start in starts if (start.contender, start.kind, start.writer) == wanted]
 
 
-def tables(starts: Sequence[Start], names: Sequence[str]) -> Iterator[str]:
+def tables(starts: Sequence[Start], names: Sequence[str]) -> Iterator[Table]:
     """A table of medians, and ours as multiples of the others'."""
     kinds = dict.fromkeys((start.kind, start.writer, start.rows) for start in starts)
     rows: list[list[str]] = []
@@ -193,4 +193,4 @@ def tables(starts: Sequence[Start], names: Sequence[str]) -> Iterator[str]:
     header += [*(f"{name}\nCPU s" for name in names), *multiples]
     header += [*(f"{name}\nreading s" for name in names), *multiples]
     header += [f"{name}\nrows/s" for name in names]
-    yield table("From the start of the process to the first answers", header, rows, texts=2)
+    yield Table("From the start of the process to the first answers", header, rows, 2)
