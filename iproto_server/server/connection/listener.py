@@ -96,8 +96,11 @@ class Listener:
         for listening in self._sockets:
             self._loop.remove_reader(listening.fileno())
             listening.close()
-        for task in self._opening:
-            task.cancel()
+        if self.context is not None:
+            # Handshakes may take long. Other connections open in the next iteration; canceled in between,
+            # uvloop would close their sockets without telling them.
+            for task in self._opening:
+                task.cancel()
         if self._file is not None and _identity(self.address.path) == self._file:
             os.unlink(self.address.path)
 
