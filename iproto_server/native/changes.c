@@ -13,12 +13,12 @@ typedef struct {
 
 #define INDEXES_MAX 16
 
-static PyTypeObject *tree_index_type;
+static PyTypeObject *tree_index_type, *hash_index_type;
 static Slot quick_slot = {"quick", 0};
 
 Quick *quick_of(PyObject *index)
 {
-    if (Py_TYPE(index) != tree_index_type)
+    if (Py_TYPE(index) != tree_index_type && Py_TYPE(index) != hash_index_type)
         return NULL;
     PyObject *quick = get_slot(index, &quick_slot);
     return quick && Py_TYPE(quick) == &QuickIndex_Type ? (Quick *)quick : NULL;
@@ -157,13 +157,14 @@ FUNCTION(native_change_entries)
 int prepare_changes(void)
 {
     tree_index_type = find_class("iproto_server.box.index.tree_index", "TreeIndex", &quick_slot, 1);
-    return tree_index_type ? 0 : -1;
+    hash_index_type = find_class("iproto_server.box.index.hash_index", "HashIndex", &quick_slot, 1);
+    return tree_index_type && hash_index_type ? 0 : -1;
 }
 
-/* quick_index(tree, key_of, encode_key, is_unique, is_exact) */
+/* quick_index(tree, key_of, encode_key, is_unique, is_exact, is_ordered) */
 FUNCTION(native_quick_index)
 {
-    if (count != 5) {
+    if (count != 6) {
         PyErr_SetString(PyExc_TypeError, "quick_index() takes a tree, two functions and what the index is");
         return NULL;
     }
@@ -176,6 +177,7 @@ FUNCTION(native_quick_index)
         quick->encode_key = Py_NewRef(args[2]);
         quick->is_unique = args[3] == Py_True;
         quick->is_exact = args[4] == Py_True;
+        quick->is_ordered = args[5] == Py_True;
     }
     return (PyObject *)quick;
 }

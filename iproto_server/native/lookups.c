@@ -104,7 +104,7 @@ static PyObject *search(PyObject *space, PyObject *index_id, const Key *key, Sea
     int is_primary, is_row = 0;
     Py_ssize_t count;
     Quick *quick = space_index(space, index_id, &is_primary);
-    PyObject *encoded = quick ? encode_key(quick, key, &count) : NULL;
+    PyObject *encoded = quick && quick->is_ordered ? encode_key(quick, key, &count) : NULL;
     if (!encoded)
         return NULL;
     PyObject *found = find(quick->tree, encoded, &is_row), *row = found;
@@ -152,7 +152,7 @@ static PyObject *select_few(PyObject *space, PyObject *index_id, long iterator, 
     int is_primary;
     Py_ssize_t count;
     Quick *quick = space_index(space, index_id, &is_primary);
-    PyObject *encoded = quick ? encode_key(quick, key, &count) : NULL;
+    PyObject *encoded = quick && quick->is_ordered ? encode_key(quick, key, &count) : NULL;
     PyObject *rows = encoded ? tree_object_select(quick->tree, (int)iterator, encoded, offset, limit) : NULL;
     Py_XDECREF(encoded);
     return rows;

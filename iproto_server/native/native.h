@@ -219,6 +219,7 @@ typedef struct {
     PyObject_HEAD
     PyObject *tree, *key_of, *encode_key;
     int is_unique, is_exact; /* exact: unique, and no part may be nil */
+    int is_ordered;          /* whether more may be asked for than a whole key */
 } Quick;
 int prepare_changes(void); /* -1 with an exception */
 Quick *quick_of(PyObject *index); /* borrowed; NULL, without an exception, where Python has to do the work */

@@ -29,9 +29,11 @@ static int find_rows(const RowRequest *request, Quick *quick, PackedRow *rows)
         Tree *tree = tree_object_core(quick->tree);
         int is_one = numbers[BODY_ITERATOR] == TREE_EQ && !numbers[BODY_OFFSET] && quick->is_exact
             && values == client_key_parts(quick->encode_key);
-        found = is_one ? find_one(tree, &key, rows)
-                       : tree_find_rows(tree, (int)numbers[BODY_ITERATOR], key.data ? key.data : key.first, key.size,
-                                        numbers[BODY_OFFSET], numbers[BODY_LIMIT], rows);
+        if (is_one)
+            found = find_one(tree, &key, rows);
+        else if (quick->is_ordered)
+            found = tree_find_rows(tree, (int)numbers[BODY_ITERATOR], key.data ? key.data : key.first, key.size,
+                                   numbers[BODY_OFFSET], numbers[BODY_LIMIT], rows);
     }
     key_buffer_free(&key);
     return found;

@@ -40,6 +40,7 @@ def make_spaces(box: Box) -> None:
     ranked.create_index(
         "name", parts=[{"field": "name", "type": "string", "is_nullable": True}], unique=False
     )
+    ranked.create_index("code", parts=[(1, "unsigned"), (0, "unsigned")], type="hash")
 
     def refuse(old: Any, new: Any) -> None:
         if new is not None and new[0] == 3:
@@ -207,6 +208,19 @@ def test_what_is_logged(tmp_path: Path, mode: WalMode) -> None:
         update(PAIRED, [1], 1, 0, [["=", 2, 3]]),
         update(PAIRED, ["a", 1], 0, 0, [["=", 0, 2]]),
         delete(PAIRED, ["a", 1], 0),
+        store(RequestType.INSERT, HASHED, [2, "a"]),
+        store(RequestType.INSERT, HASHED, [2, "b"]),
+        store(RequestType.REPLACE, HASHED, [1, "b"]),
+        update(HASHED, [2], 0, 0, [["=", 1, "c"]]),
+        upsert(HASHED, [3], 0, [["=", 1, "d"]]),
+        *(select(HASHED, [2], 0, iterator, 0, 5) for iterator in range(8)),
+        *(select(HASHED, [], 0, iterator, 0, 5) for iterator in range(8)),
+        delete(HASHED, [1], 0),
+        store(RequestType.REPLACE, RANKED, [30, 31, "a"]),
+        update(RANKED, [31, 30], 3, 0, [["=", 1, 32]]),
+        select(RANKED, [32], 3, 0, 0, 5),
+        select(RANKED, [32, 30], 3, 0, 0, 5),
+        delete(RANKED, [32, 30], 3),
     ]
     compiled, python = sides(tmp_path, mode)
     for frame in frames:

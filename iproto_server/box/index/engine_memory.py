@@ -1,7 +1,6 @@
 """The memory of the compiled engine: what it holds, and its limit.
 
-Rows and keys of HASH indexes, and rows that a read view keeps, are objects of the interpreter;
-`memory_outside` counts them.
+Rows that a read view keeps are objects of the interpreter; `memory_outside` counts them.
 """
 
 from __future__ import annotations

@@ -401,6 +401,7 @@ def quick_index(
     encode_key: Callable[[Sequence[Any]], bytes],
     is_unique: bool,
     is_exact: bool,
+    is_ordered: bool,
 ) -> object:
     """The data of an index for compiled code.
 
@@ -409,6 +410,7 @@ def quick_index(
         key_of, encode_key: as of the index.
         is_unique: whether keys are unique.
         is_exact: whether keys are unique and no part is nullable.
+        is_ordered: whether clients may ask for more than a whole key.
 
     Returns:
         The data, or None if compiled code does not support the index.

@@ -10,7 +10,7 @@ from iproto_server.box.index.index import Index
 class IndexWatch:
     """Notifies the readers of an index of each key before its entry changes.
 
-    HASH indexes need it, and in pure Python all: the compiled engine keeps what views of its trees need.
+    Only pure Python needs it: the compiled engine keeps what views of its trees need.
     Indexes that share their entries share one watch, which exists while there are readers.
 
     Parameters:

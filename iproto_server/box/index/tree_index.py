@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from operator import lt
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from iproto_server.box.index.index import NO_LIMIT, Index, Interval, quick_index
 from iproto_server.box.index.index_def import IndexDef
@@ -25,9 +25,12 @@ class TreeIndex(Index):
 
     Attributes:
         holds_rows: whether it is a primary index to whose rows the entries of secondary indexes may refer.
+        is_ordered: whether clients may ask for more than a whole key, or all rows.
     """
 
     __slots__ = ("_tree", "holds_rows")
+
+    is_ordered: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -58,7 +61,7 @@ class TreeIndex(Index):
         self.quick = (
             None
             if self.is_multikey
-            else quick_index(tree, self.key_of, self.encode_key, self.unique, self._is_exact)
+            else quick_index(tree, self.key_of, self.encode_key, self.unique, self._is_exact, self.is_ordered)
         )
 
     def __len__(self) -> int:

@@ -109,9 +109,8 @@ def faults_of(space: MemtxSpace) -> Iterator[str]:
 
 
 def _order_faults(index: Index) -> Iterator[str]:
-    """Faults in the order of entries; a hash table has no order."""
-    keys = index.keys() if index.type == "TREE" else iter(())
-    if not all(before < key for before, key in pairwise(keys)):
+    """Faults in the order of entries."""
+    if not all(before < key for before, key in pairwise(index.keys())):
         yield f"index {index.name!r} is out of order"
 
 

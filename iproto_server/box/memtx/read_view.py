@@ -5,8 +5,8 @@ first puts the row as it was aside; the walk takes it from there and drops it. S
 rows that are changed ahead of the walk, and time only while it is open.
 
 The compiled engine does so itself (`iproto_server/engine/core/view.h`): changes stay in C while a view is
-open, and rows are read in C, many at a time. For HASH indexes, and in pure Python, an `IndexWatch` takes the
-places of the index's own `set`, `insert` and `remove` while a view is open.
+open, and rows are read in C, many at a time. In pure Python, an `IndexWatch` takes the places of the index's
+own `set`, `insert` and `remove` while a view is open.
 
 DDL needs no special care. A space that is truncated, dropped or given another primary key gets other indexes,
 or none, and the view walks through those that it knows. An index that takes over another's entries
@@ -26,8 +26,6 @@ from types import TracebackType
 from typing import Final, Self
 
 from iproto_server.box.index.engine_memory import memory_outside
-from iproto_server.box.index.hash_index import HashIndex
-from iproto_server.box.index.hash_table import ENTRY_SIZE
 from iproto_server.box.index.index import Index
 from iproto_server.box.index.index_watch import IndexWatch
 from iproto_server.box.index.sorted_map import TreeView
@@ -40,6 +38,10 @@ Rows = tuple[int, int, list[bytes]]
 
 SLICE_ROWS: Final = 1024
 SLICE_SIZE: Final = 256 * 1024
+
+
+_ENTRY_SIZE: Final = 120
+"""Bytes that an entry takes beside its key and its row: two objects' headers, and a place in a dict."""
 
 
 class Reader(ABC):
@@ -127,56 +129,32 @@ class _EngineReader(Reader):
         self._view.close()
 
 
-class _WatchingReader(Reader):
-    """A walk that is told of each key before its entry changes.
+class _TreeReader(Reader):
+    """The walk through a tree in pure Python, in the order of its keys.
+
+    It is told of each key before its entry changes.
 
     Parameters:
         space: the space.
         index: its primary index.
     """
 
-    __slots__ = ("_get", "_is_done", "_kept_size", "_watch")
+    __slots__ = (
+        "_before",
+        "_before_keys",
+        "_entries_after",
+        "_get",
+        "_is_done",
+        "_kept_size",
+        "_position",
+        "_watch",
+    )
 
-    def __init__(self, space: MemtxSpace, index: Index) -> None:
+    def __init__(self, space: MemtxSpace, index: TreeIndex) -> None:
         super().__init__(space)
         self._is_done = False
         self._kept_size = 0
         self._get = index.get
-        self._watch = IndexWatch(index) if index.watch is None else index.watch
-        self._watch.enter(self._keep)
-
-    @property
-    def is_done(self) -> bool:
-        return self._is_done
-
-    @abstractmethod
-    def _keep(self, key: bytes) -> None:
-        """Put an entry aside that is about to change, unless the walk is past it."""
-
-    def close(self) -> None:
-        if not self._is_done:
-            self._is_done = True
-            self._watch.leave(self._keep)
-            self._forget()
-            self._count(-self._kept_size)
-
-    def _count(self, change: int) -> None:
-        """Count the memory of entries that are put aside or dropped; `change` is a number of bytes."""
-        self._kept_size += change
-        memory_outside(change)
-
-    @abstractmethod
-    def _forget(self) -> None:
-        """Let go of all rows."""
-
-
-class _TreeReader(_WatchingReader):
-    """The walk through a tree in pure Python, in the order of its keys."""
-
-    __slots__ = ("_before", "_before_keys", "_entries_after", "_position")
-
-    def __init__(self, space: MemtxSpace, index: TreeIndex) -> None:
-        super().__init__(space, index)
         self._entries_after = index.entries_after
         # The last key that was walked over: no key is empty, so this is before all of them.
         self._position = b""
@@ -184,12 +162,19 @@ class _TreeReader(_WatchingReader):
         self._before: dict[bytes, bytes | None] = {}
         # Their keys, as a heap.
         self._before_keys: list[bytes] = []
+        self._watch = IndexWatch(index) if index.watch is None else index.watch
+        self._watch.enter(self._keep)
+
+    @property
+    def is_done(self) -> bool:
+        return self._is_done
 
     @property
     def kept(self) -> int:
         return len(self._before)
 
     def _keep(self, key: bytes) -> None:
+        """Put an entry aside that is about to change, unless the walk is past it."""
         if key > self._position and key not in self._before:
             row = self._before[key] = self._get(key)
             heappush(self._before_keys, key)
@@ -229,56 +214,18 @@ class _TreeReader(_WatchingReader):
                 heappush(self._before_keys, key)
         return rows
 
-    def _forget(self) -> None:
-        self._before.clear()
-        self._before_keys.clear()
+    def close(self) -> None:
+        if not self._is_done:
+            self._is_done = True
+            self._watch.leave(self._keep)
+            self._before.clear()
+            self._before_keys.clear()
+            self._count(-self._kept_size)
 
-
-class _HashReader(_WatchingReader):
-    """The walk through a hash table, part by part."""
-
-    __slots__ = ("_before", "_part", "_rows", "_table")
-
-    def __init__(self, space: MemtxSpace, index: HashIndex) -> None:
-        super().__init__(space, index)
-        self._table = index.table
-        # How many parts were looked at, and the rows of the last one that were not given out yet, last first.
-        self._part = 0
-        self._rows: list[bytes] = []
-        # By the number of a part that is still to come, what has changed in it.
-        self._before: dict[int, dict[bytes, bytes | None]] = {}
-
-    @property
-    def kept(self) -> int:
-        return sum(map(len, self._before.values()))
-
-    def _keep(self, key: bytes) -> None:
-        number = self._table.part_of(key)
-        if number >= self._part:
-            before = self._before.setdefault(number, {})
-            if key not in before:
-                row = before[key] = self._get(key)
-                self._count(_size(key, row))
-
-    def take(self, count: int, size: int) -> list[bytes]:
-        if not self._rows:
-            entries: dict[bytes, bytes | None] = {**self._table.parts[self._part]}
-            before = self._before.pop(self._part, {})
-            self._count(-sum(_size(key, row) for key, row in before.items()))
-            entries.update(before)
-            self._rows = [row for row in entries.values() if row is not None]
-            self._part += 1
-        rows = self._rows[: -count - 1 : -1]
-        if sum(map(len, rows)) > size:
-            rows = rows[: _count_for(rows, size)]
-        del self._rows[len(self._rows) - len(rows) :]
-        if not self._rows and self._part == len(self._table.parts):
-            self.close()
-        return rows
-
-    def _forget(self) -> None:
-        self._before.clear()
-        self._rows.clear()
+    def _count(self, change: int) -> None:
+        """Count the memory of entries that are put aside or dropped; `change` is a number of bytes."""
+        self._kept_size += change
+        memory_outside(change)
 
 
 class _ValuesReader(Reader):
@@ -309,7 +256,7 @@ class _ValuesReader(Reader):
 
 def _size(key: bytes, row: bytes | None) -> int:
     """The bytes that an entry takes, about."""
-    return ENTRY_SIZE + len(key) + (0 if row is None else len(row))
+    return _ENTRY_SIZE + len(key) + (0 if row is None else len(row))
 
 
 def _count_for(rows: list[bytes], size: int) -> int:
@@ -320,8 +267,6 @@ def _count_for(rows: list[bytes], size: int) -> int:
 def _reader_of(space: MemtxSpace, index: Index) -> Reader:
     if isinstance(space, SequenceDataSpace):
         return _ValuesReader(space)
-    if isinstance(index, HashIndex):
-        return _HashReader(space, index)
     assert isinstance(index, TreeIndex)
     view = index.view()
     return _TreeReader(space, index) if view is None else _EngineReader(space, view)

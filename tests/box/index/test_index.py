@@ -351,6 +351,12 @@ class TestHash:
     def test_all_takes_no_notice_of_a_key(self, pairs: Rows) -> None:
         assert len(pairs.select(IteratorType.ALL, [1, "a"])) == 3
 
+    def test_all_rows_are_in_the_order_of_their_keys(self) -> None:
+        rows = Rows(index([[0, "unsigned"]], kind="hash"))
+        for number in (300, 5, 70_000, 0, 2, 256):
+            rows.add([number])
+        assert rows.select(IteratorType.ALL, []) == [[0], [2], [5], [256], [300], [70_000]]
+
     def test_gt_leads_through_all_rows(self) -> None:
         rows = Rows(index([[0, "unsigned"]], kind="hash"))
         for number in range(1000):

@@ -158,9 +158,10 @@ class TestChangesDuringTheWalk:
             assert ids(shown(view.slices(10))[space.id]) == list(range(100))
         assert space.len() == 98
 
-    def test_rows_that_were_passed_are_not_kept(self) -> None:
+    @pytest.mark.parametrize("kind", ["tree", "hash"])
+    def test_rows_that_were_passed_are_not_kept(self, kind: str) -> None:
         box, _ = new_box()
-        space = numbers(box, 100)
+        space = numbers(box, 100, kind)
         with ReadView([space.core()]) as view:
             slices = view.slices(50)
             next(slices)
@@ -171,24 +172,15 @@ class TestChangesDuringTheWalk:
             next(slices)
             assert reader.kept == 0
 
-    def test_nor_are_those_of_a_hash(self) -> None:
-        box, _ = new_box()
-        space = numbers(box, 1000, "hash")
-        with ReadView([space.core()]) as view:
-            slices = view.slices(1)
-            passed = set(ids([row for _, _, rows in islice(slices, 500) for row in rows]))
-            (reader,) = view._readers
-            for number in range(1000):
-                space.delete(number)
-            assert 0 < reader.kept <= 1000 - len(passed)
-            assert sorted([*passed, *ids(shown(slices)[space.id])]) == list(range(1000))
-            assert reader.kept == 0
-
 
 class TestViews:
-    def test_a_hash_gets_its_functions_back_when_none_is_open(self) -> None:
+    @pytest.mark.parametrize("kind", ["tree", "hash"])
+    def test_an_index_gets_its_functions_back_when_none_is_open_in_pure_python(
+        self, monkeypatch: pytest.MonkeyPatch, kind: str
+    ) -> None:
+        monkeypatch.setattr("iproto_server.box.index.tree_index.open_view", None)
         box, _ = new_box()
-        space = numbers(box, 10, "hash")
+        space = numbers(box, 10, kind)
         primary = space.core().primary
         assert primary is not None
         functions = (primary.set, primary.insert, primary.remove)
