@@ -189,7 +189,8 @@ static void check_indexes(void)
 /* An index that is created later has the rows that are there, or is refused with nothing changed. */
 static void check_late_indexes(void)
 {
-    IprotoPart rank = {2, IPROTO_INTEGER, 1}, share = {3, IPROTO_DOUBLE, 0}, fifth = {4, IPROTO_UNSIGNED, 1};
+    IprotoPart rank = {2, IPROTO_INTEGER, 1}, share = {3, IPROTO_DOUBLE, 0}, fifth = {4, IPROTO_UNSIGNED, 1},
+               nullable_name = {1, IPROTO_STRING, 1};
     begin();
     CHECK(insert(BYTES("\x94\x01\xa1" "a\x05\xca\0\0\0\0")) == 0);
     CHECK(insert(BYTES("\x93\x02\xa1" "b\x05")) == 0);
@@ -202,6 +203,8 @@ static void check_late_indexes(void)
     IprotoIndex *late = iproto_index_create(space, "late", IPROTO_TREE, 0, &rank, 1);
     WALK(late, IPROTO_ALL, "\x90", "3412");
     WALK(late, IPROTO_EQ, "\x91\x05", "12");
+    CHECK(iproto_index_create(space, "nullable", IPROTO_TREE, 0, &nullable_name, 1));
+    FAILS(insert(BYTES("\x92\x05\xc0")), FIELD_TYPE); /* the format does not permit nil */
     end();
 }
 
@@ -771,6 +774,10 @@ static void check_memory(void)
     SAME(iproto_space_replace(loose, BYTES("\x93\x01\xa1" "a\xc3"), NULL), 0); /* no more than there was */
     SAME(iproto_engine_set_memory(held, 0), 0);
     FAILS(iproto_space_insert(loose, BYTES("\x92\x02\xa1" "b"), NULL), MEMORY_ISSUE);
+    SAME(iproto_space_replace(loose, BYTES("\x93\x01\xa1" "a\xc2"), NULL), 0);
+    CHECK(iproto_engine_begin(engine) == 0);
+    FAILS(iproto_space_replace(loose, BYTES("\x93\x01\xa1" "a\xc3"), NULL), MEMORY_ISSUE); /* the old row stays, too */
+    CHECK(iproto_engine_rollback(engine) == 0);
     SAME(iproto_index_delete(index, BYTES("\x91\x01"), NULL), 1); /* a delete never asks */
     SAME(iproto_engine_set_memory(held + 1000000, 1000000), 0);
     FAILS(iproto_space_insert(loose, row, sizeof large - 1 + 65536, NULL), MEMORY_ISSUE); /* the reserve */

@@ -27,12 +27,28 @@ static void run_short(void)
 static IprotoEngine *engine;
 static IprotoSpace *space;
 static IprotoIndex *indexes[INDEXES];
-static unsigned long refused, failed_engines;
+static unsigned long refused, failed_engines, lost_cursors;
 
 typedef struct {
     uint64_t digest;
     int64_t len, bsize;
 } State;
+
+/* A row is found by its keys: it is where it belongs. */
+static void check_place(const IprotoTuple *row)
+{
+    IprotoValue name, rank;
+    IprotoTuple found;
+    Packed key = {.size = 0}, pair = {.size = 0};
+    CHECK(iproto_tuple_field(row, 1, &name) == 1 && iproto_tuple_field(row, 2, &rank) == 1);
+    put_byte(&pair, 0x92);
+    put_bytes(&pair, rank.slice.data, rank.slice.size);
+    put_bytes(&pair, name.slice.data, name.slice.size);
+    CHECK(!indexes[2] || iproto_index_count(indexes[2], IPROTO_EQ, pair.data, pair.size) == 1);
+    put_byte(&key, 0x91);
+    put_bytes(&key, name.slice.data, name.slice.size);
+    CHECK(iproto_index_get(indexes[0], key.data, key.size, &found) == 1 && found.data == row->data);
+}
 
 static State state_now(void)
 {
@@ -43,6 +59,7 @@ static State state_now(void)
         IprotoTuple tuple;
         CHECK(cursor);
         while (iproto_cursor_next(cursor, &tuple) == 1) {
+            check_place(&tuple);
             for (size_t place = 0; place < tuple.size; place++)
                 state.digest = (state.digest ^ tuple.data[place]) * 1099511628211u;
             state.len += !index;
@@ -113,7 +130,7 @@ static void open_engine(void)
 /* The rest of the indexes comes when there are rows. */
 static void open_late(unsigned long number)
 {
-    if (number % 3000 == 1000 && !indexes[2] && !iproto_engine_is_in_transaction(engine)) {
+    if (number % 200 == 100 && !indexes[2] && !iproto_engine_is_in_transaction(engine)) {
         create_index(2);
         create_index(3);
     }
@@ -129,7 +146,8 @@ static void put_name(Packed *packed, uint64_t id)
     put_string(packed, name, (uint8_t)(id % 3 ? 5 + id : sizeof name));
 }
 
-static int operate(void)
+/* Change a row; without much memory if wanted. */
+static int operate(int is_short)
 {
     Packed row = {.size = 0}, key = {.size = 0};
     uint64_t id = below(IDS);
@@ -143,13 +161,20 @@ static int operate(void)
     put_string(&row, "................................................................................", (uint8_t)below(80));
     put_byte(&key, 0x91);
     put_name(&key, id);
-    switch (below(6)) {
-    case 0: case 1: return iproto_space_insert(space, row.data, row.size, NULL);
-    case 2: return iproto_space_replace(space, row.data, row.size, NULL);
-    case 3: return iproto_index_update(indexes[0], key.data, key.size, "\x91\x93\xa1=\x02\x07", 6, 0, NULL);
-    case 4: return iproto_space_upsert(space, row.data, row.size, "\x91\x93\xa1+\x02\x01", 6, 0);
-    default: return iproto_index_delete(indexes[0], key.data, key.size, NULL);
+    int is_there = iproto_index_get(indexes[0], key.data, key.size, NULL) == 1, done;
+    uint64_t kind = below(6);
+    if (is_short)
+        run_short();
+    switch (kind) {
+    case 0: case 1: done = iproto_space_insert(space, row.data, row.size, NULL); break;
+    case 2: done = iproto_space_replace(space, row.data, row.size, NULL); break;
+    case 3: done = iproto_index_update(indexes[0], key.data, key.size, "\x91\x93\xa1=\x02\x07", 6, 0, NULL); break;
+    case 4: done = iproto_space_upsert(space, row.data, row.size, "\x91\x93\xa1+\x02\x01", 6, 0); break;
+    default: done = iproto_index_delete(indexes[0], key.data, key.size, NULL);
     }
+    have_memory();
+    CHECK(done < 0 || kind == 4 || done == (kind < 3 ? 0 : is_there));
+    return done;
 }
 
 /* Whether the engine has failed; then it refuses everything, and another one is opened. */
@@ -161,7 +186,7 @@ static int has_failed(void)
     IprotoTuple tuple;
     CHECK(iproto_error_code() == IPROTO_ER_MEMORY_ISSUE);
     CHECK(iproto_index_get(indexes[0], "\x91\xa1x", 3, &tuple) == -1 && !iproto_cursor_open(indexes[0], IPROTO_ALL, NULL, 0));
-    CHECK(iproto_engine_begin(engine) == -1 && operate() == -1 && iproto_error_code() == IPROTO_ER_MEMORY_ISSUE);
+    CHECK(iproto_engine_begin(engine) == -1 && operate(0) == -1 && iproto_error_code() == IPROTO_ER_MEMORY_ISSUE);
     iproto_engine_close(engine);
     CHECK(slab_used() == 0);
     failed_engines++;
@@ -172,9 +197,7 @@ static int has_failed(void)
 static void check_operation(void)
 {
     State before = state_now();
-    if (below(2))
-        run_short();
-    int done = operate(), code = done < 0 ? iproto_error_code() : 0;
+    int done = operate((int)below(2)), code = done < 0 ? iproto_error_code() : 0;
     have_memory();
     if (done >= 0 || has_failed())
         return;
@@ -204,16 +227,19 @@ static void check_cursor(void)
 {
     IprotoTuple tuple;
     IprotoCursor *cursor = iproto_cursor_open(indexes[0], IPROTO_ALL, NULL, 0);
-    int done = 1;
-    for (int left = 3; done > 0 && left; left--) {
-        done = iproto_cursor_next(cursor, &tuple);
-        run_short();
-        operate();
-        have_memory();
-        if (iproto_space_len(space) < 0)
+    uint8_t last[NAME_MAX_SIZE + 1] = {0};
+    int done;
+    while (iproto_space_len(space) >= 0 && (done = iproto_cursor_next(cursor, &tuple)) != 0) {
+        IprotoTuple name;
+        CHECK(done > 0 || iproto_error_code() == IPROTO_ER_MEMORY_ISSUE);
+        lost_cursors += done < 0;
+        if (done < 0)
             break;
+        CHECK(iproto_tuple_string(&tuple, 1, &name) == 1 && memcmp(last, name.data, name.size) < 0);
+        memcpy(last, name.data, name.size);
+        memset(last + name.size, 0, sizeof last - name.size);
+        operate(!below(3));
     }
-    CHECK(done >= 0 || iproto_error_code() == IPROTO_ER_MEMORY_ISSUE);
     iproto_cursor_close(cursor);
     has_failed();
 }
@@ -225,6 +251,10 @@ int main(int argument_count, char **arguments)
     random_state = strtoul(arguments[2], NULL, 10) * 2654435761u + 1;
     open_engine();
     for (unsigned long number = 0; number < operations; number++) {
+        if (number % 200 == 199) { /* another engine has no memory of its own yet */
+            iproto_engine_close(engine);
+            open_engine();
+        }
         open_late(number);
         if (!below(10))
             check_transaction();
@@ -233,9 +263,10 @@ int main(int argument_count, char **arguments)
         else
             check_operation();
     }
-    CHECK(operations < 10000 || (refused && failed_engines));
+    CHECK(operations < 10000 || (refused && failed_engines && lost_cursors));
     iproto_engine_close(engine);
     CHECK(slab_used() == 0 && budget_indexes() == 0);
-    printf("%lu operations, %lu refused without memory, %lu engines failed\n", operations, refused, failed_engines);
+    printf("%lu operations, %lu refused without memory, %lu engines failed, %lu cursors lost\n", operations, refused,
+           failed_engines, lost_cursors);
     return 0;
 }
