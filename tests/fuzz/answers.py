@@ -277,12 +277,17 @@ def outcome(data: bytes) -> object:
 
 def clean(subject: Side) -> None:
     """Remove all effects on the next input."""
-    box = subject.box
+    empty(subject.box)
+    transactions = subject.box.transactions
+    transactions.take_unwritten()
+    transactions.is_write_due = transactions.has_logged = False
+
+
+def empty(box: Box) -> None:
+    """Remove all rows, and what procedures have noted."""
     for name in (*(f"s{number}" for number in range(FIRST, _END)), "rows", "scratch", "twofold"):
         if box.space[name].len():
             box.run(box.session.background, box.space[name].truncate)
-    box.transactions.take_unwritten()
-    box.transactions.is_write_due = box.transactions.has_logged = False
     box.told.clear()  # type: ignore[attr-defined]
 
 

@@ -7,7 +7,7 @@ import atexit
 import logging
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache, partial
 from itertools import count
 from pathlib import Path
@@ -37,7 +37,7 @@ PATIENCE: Final = 10_000
 
 _KINDS: Final = (1, 2, 3, 4, 5, 9, 6, 10, 7, 64, 73, 8, 11, 12, 13, 14, 15, 16, 74, 75, 77, 78, 255)
 _UNANSWERED: Final = (RequestType.WATCH, RequestType.UNWATCH)
-_GREETING: Final = 128
+GREETING: Final = 128
 _NAMES: Final = (
     *("queue.put", "queue.take", "queue.ack", "queue.release", "queue.stats", "async.echo", "echo"),
     *("box.space.jobs:select", "box.space.jobs:replace", "box.space.jobs:update", "box.space.jobs:delete"),
@@ -67,21 +67,29 @@ class Errors(logging.Handler):
 
 
 class Subject:
-    """The server, which is reused for all inputs, and its loop."""
+    """The server, which is reused for all inputs, and its loop.
 
-    def __init__(self) -> None:
+    Parameters:
+        applications: What it serves.
+        wal_mode: How it writes its log.
+
+    Attributes:
+        directory: Its files.
+    """
+
+    def __init__(self, applications: Sequence[Application], wal_mode: str = "none") -> None:
         self.errors = Errors()
         self.loop = asyncio.new_event_loop()
-        directory = Path(tempfile.mkdtemp(prefix="fuzz-service-"))
+        self.directory = directory = Path(tempfile.mkdtemp(prefix="fuzz-service-"))
         atexit.register(shutil.rmtree, directory)
         config = Config(
             listen=(Address(path="fuzz.sock"),),
             listen_1_5=(Address(path="fuzz15.sock"),),
             work_dir=directory,
-            wal_mode="none",
+            wal_mode=wal_mode,
             max_frame=MAX_FRAME,
         )
-        self.server = Server(config, [application(), queue()])
+        self.server = Server(config, applications)
         # DDL would affect the next input, too.
         self.server._configure_guest = lambda: None  # type: ignore[method-assign]
         self.server.open(self.loop)
@@ -176,7 +184,7 @@ def queue() -> Application:
 
 @cache
 def subject() -> Subject:
-    return Subject()
+    return Subject([application(), queue()])
 
 
 def draw_frame(draw: Draw) -> bytes:
@@ -214,7 +222,7 @@ def framed(frame: bytes) -> bytes:
 
 def answers(sent: bytes) -> Iterator[tuple[int, int]]:
     """Return the type and the sync of every answer after the greeting, except events."""
-    for frame in FrameDecoder(1 << 30).feed(sent[_GREETING:]):
+    for frame in FrameDecoder(1 << 30).feed(sent[GREETING:]):
         unpacker = codec.new_unpacker()
         unpacker.feed(frame)
         header = unpacker.unpack()

@@ -22,6 +22,7 @@ TARGETS: Final = (
     "messages",
     "keys",
     "answers",
+    "connections",
     "replay",
     "spark_rows",
 )

@@ -34,6 +34,7 @@ INPUTS = {
     "messages": 20_000,
     "keys": 10_000,
     "answers": 2_000,
+    "connections": 2_000,
     "replay": 30,
     "spark_rows": 3_000,
 }
