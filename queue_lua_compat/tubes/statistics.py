@@ -24,6 +24,12 @@ CALLS: Final = (
 _DONE: Final = "done"
 _STATUS_INDEX: Final = 1
 
+Additions = tuple[tuple[str, int], ...]
+"""Names of a tube's counters, with the amount to add to each."""
+
+_REMOVED: Final[Additions] = (("delete", 1), (_DONE, 1))
+_ACKNOWLEDGED: Final[Additions] = (("ack", 1), ("delete", -1))
+
 
 class Statistics:
     """The counters since the start. A rollback undoes what its transaction counted.
@@ -36,15 +42,19 @@ class Statistics:
     def __init__(self, box: Box, counters: dict[str, dict[str, int]]) -> None:
         self._box = box
         self.counters = counters
-        self._tally: Tally[tuple[str, str]] = Tally(box, self._add)
+        self._tally: Tally[tuple[str, Additions]] = Tally(box, self._add)
 
-    def count(self, space_name: str, call: str, times: int = 1) -> None:
-        """Add to a counter."""
-        self._tally.count((space_name, call), times)
+    def count(self, space_name: str, call: str) -> None:
+        """Count a call."""
+        self._tally.count((space_name, ((call, 1),)))
 
-    def count_done(self, space_name: str) -> None:
+    def count_removed(self, space_name: str) -> None:
         """Count a removed task."""
-        self.count(space_name, _DONE)
+        self._tally.count((space_name, _REMOVED))
+
+    def count_acknowledged(self, space_name: str) -> None:
+        """Count a removed task, counted before, as an acknowledged one."""
+        self._tally.count((space_name, _ACKNOWLEDGED))
 
     def forget(self, space_name: str) -> None:
         """Remove the counters of a dropped tube."""
@@ -74,9 +84,10 @@ class Statistics:
         index = space.index[_STATUS_INDEX].tree
         return {name: index.count(IteratorType.EQ, [state]) for name, state in STATES.items()}
 
-    def _add(self, counter: tuple[str, str], times: int) -> None:
-        space_name, call = counter
+    def _add(self, counted: tuple[str, Additions], times: int) -> None:
+        space_name, additions = counted
         counters = self.counters.get(space_name)
         if counters is None:
             counters = self.counters[space_name] = {}
-        counters[call] = counters.get(call, 0) + times
+        for name, amount in additions:
+            counters[name] = counters.get(name, 0) + amount * times

@@ -181,9 +181,7 @@ class Tube(BulkCalls):
         self._find(task_id)
         self._taken.delete([self.number, task_id])
         task = self.raw.delete(task_id)
-        statistics = self._context.statistics
-        statistics.count(self.name, "ack")
-        statistics.count(self.name, "delete", -1)
+        self._context.statistics.count_acknowledged(self.name)
         if task is None:
             return None
         # Drivers return it with that state, but those of applications may forget to.
@@ -394,10 +392,10 @@ class Tube(BulkCalls):
             connection_id = box.session.id()
             session_uuid = self._context.sessions.identify(connection_id)
             taken.insert([*key, connection_id, session_uuid, timestamps.now(box)])
-        if event is not None:
-            self._context.statistics.count(self.name, event)
         if event == "delete":
-            self._context.statistics.count_done(self.name)
+            self._context.statistics.count_removed(self.name)
+        elif event is not None:
+            self._context.statistics.count(self.name, event)
 
     def _row_changed(self, old: Tuple | None, new: Tuple | None) -> None:
         """Wake a waiting call if a task has become ready, whichever client changed it."""
