@@ -204,6 +204,8 @@ TARGET: Final = Target(
         bytes((2, 0, 40, 7, 0, 0, 0, 1, 0, 2, 0, 4, 9, 1, 2, 0, 3, 0, 4, 8, 1, 3)),
     ],
     {
+        "a number that exceeds 63 bits": b"\xfe\xfe\xff\xff\xff\xff\xff\xc9\xda\xfa\xff\xff\xff/\xff\0\0\xfe"
+        + b"\xff" * 12,
         "a timestamp of MessagePack": b"\1\0\0\0\4\5"
         + b"\4\x08\1\0\0\0\4\5" * 3
         + b"\4\x08\3\2\6\1\x19\x87\xb1\x8e\xf8\3\4\4\7\0\5\xf9\0",

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from iproto_server.storage.errors import XlogError
 from iproto_server.storage.xlog import Block, Row, RowType, decode_rows
 from spark.native import twin
-from spark.source.decode.log_rows import LogRows
+from spark.source.decode.log_rows import LSN_MAX, LogRows
 from spark.source.decode.packed import Buffer, Cells, Offsets, forms_of
 from spark.source.decode.packed_tuples import Tuples
 from spark.source.io.damage import DamageHandler
@@ -89,10 +89,19 @@ def read_rows(blocks: Sequence[Block], name: str, damage: DamageHandler, items: 
 def rows_of(block: Block, name: str, damage: DamageHandler) -> list[Row]:
     """Decode the rows of a block individually; parameters and errors are those of `read_rows`."""
     try:
-        return decode_rows(block.payload)
+        rows = decode_rows(block.payload)
+        if not all(map(_has_usual_numbers, rows)):
+            raise ValueError("a number of a row exceeds 63 bits")
+        return rows
     except ValueError as error:
         damage.add(XlogError(name, block.start, str(error)), block.end)
         return []
+
+
+def _has_usual_numbers(row: Row) -> bool:
+    """Whether all numbers of a row fit into columns; no server writes others."""
+    numbers = (row.type, row.lsn, row.replica_id, row.tsn, row.space_id or 0, row.index_id, row.index_base)
+    return max(numbers) <= LSN_MAX and min(numbers) >= -LSN_MAX
 
 
 def plain_rows(buffer: Buffer, items: int = 0) -> LogRows | None:

@@ -10,12 +10,16 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from iproto_server.codec import msgpack as codec
-from iproto_server.storage.xlog import RowEncoder, decode_rows
+from iproto_server.storage.errors import XlogError
+from iproto_server.storage.xlog import Block, RowEncoder, decode_rows, encode_row
 from spark.native import IS_COMPILED
 from spark.source.decode.log_rows import _CELLS, _NUMBERS, LogRows
 from spark.source.decode.packed import Buffer
-from spark.source.decode.row_scanner import _searched_rows, plain_rows, quick_rows
+from spark.source.decode.row_scanner import _searched_rows, plain_rows, quick_rows, read_rows
+from spark.source.io.damage import DamageHandler
+from spark.source.options import OnDamaged
 from tests.compiled import needs_compiled_spark
+from tests.spark.source.logged import row_of
 from tests.storage.files import TIMESTAMP, deletion, insertion, replacement, update, upsert
 
 Find = Callable[[Buffer, int], LogRows | None]
@@ -132,3 +136,13 @@ class TestCompiledCode:
     def test_refuses_what_it_is_not_made_for(self, arguments: tuple[Any, ...]) -> None:
         with pytest.raises((TypeError, OverflowError)):
             quick_rows(*arguments)
+
+
+@pytest.mark.parametrize("lsn", [2**63, 2**64 - 1])
+def test_numbers_that_exceed_63_bits_are_damage(lsn: int) -> None:
+    rows = [encode_row(row_of(replacement(5, "x"), 1, number)) for number in (1, lsn)]
+    damage = DamageHandler(OnDamaged.SKIP)
+    blocks = [Block(0, 100, rows[0]), Block(100, 200, rows[1])]
+    assert [found.lsn.tolist() for found in read_rows(blocks, "file", damage)] == [[1]]
+    with pytest.raises(XlogError, match="exceeds 63 bits"):
+        list(read_rows(blocks, "file", DamageHandler(OnDamaged.FAIL)))
