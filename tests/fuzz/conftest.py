@@ -10,8 +10,10 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def _logs_as_before() -> Iterator[None]:
-    logger = logging.getLogger("iproto_server")
-    before = logger.level, logger.propagate, list(logger.handlers)
+    loggers = [logging.getLogger(name) for name in ("iproto_server", "spark.source")]
+    before = [(logger.level, logger.propagate, list(logger.handlers)) for logger in loggers]
     yield
-    level, logger.propagate, logger.handlers[:] = before
-    logger.setLevel(level)
+    for logger, (level, propagate, handlers) in zip(loggers, before, strict=True):
+        logger.setLevel(level)
+        logger.propagate = propagate
+        logger.handlers[:] = handlers

@@ -16,6 +16,7 @@ from zipfile import ZipFile
 
 import pytest
 
+from iproto_server.program_version import PROGRAM_VERSION
 from tests.packaging.project import OFFLINE, REPOSITORY, copy_project, pip, run
 from tests.programs import require_program
 
@@ -101,7 +102,7 @@ def test_the_wheel_states_what_it_needs(wheel: Path) -> None:
     project: dict[str, Any] = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
     stated = metadata(wheel, "METADATA")
     assert stated["Name"] == project["name"]
-    assert stated["Version"] == project["version"]
+    assert stated["Version"] == PROGRAM_VERSION
     assert stated["Summary"] == project["description"]
     assert stated["Requires-Python"] == project["requires-python"]
     assert stated["License-Expression"] == project["license"]
@@ -113,7 +114,7 @@ def test_the_wheel_states_what_it_needs(wheel: Path) -> None:
 
 
 def test_the_source_distribution_has_the_sources_in_c(sdist: Path) -> None:
-    folders = ("iproto_server/native", "iproto_server/engine/core", "spark/native")
+    folders = ("bench/native", "iproto_server/native", "iproto_server/engine/core", "spark/native")
     expected = {
         str(file.relative_to(REPOSITORY))
         for folder in folders
