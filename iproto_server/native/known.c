@@ -17,7 +17,9 @@ Slot connection_server = {"_server"}, connection_output = {"_output"}, connectio
     connection_is_held = {"_is_held"}, connection_is_suspended = {"_is_suspended"},
     connection_has_hurried = {"_has_hurried"}, connection_fault = {"_fault"},
     connection_has_received = {"_has_received"}, connection_decoder = {"_decoder"}, connection_handle = {"_handle"},
-    connection_transport = {"_transport"}, connection_traffic = {"_traffic"};
+    connection_transport = {"_transport"}, connection_traffic = {"_traffic"},
+    connection_session = {"session"};
+Slot catalog_spaces = {"spaces"}, catalog_schema_version = {"schema_version"}, calls_by_name = {"_by_name"};
 Slot batch_connections = {"_connections"}, batch_is_scheduled = {"_is_scheduled"};
 Slot decoder_rest = {"_rest"}, decoder_buffer = {"_buffer"}, decoder_max_frame = {"_max_frame"};
 Slot procedure_function = {"function"}, procedure_is_async = {"is_async"};
@@ -42,11 +44,14 @@ static const struct {
         &connection_server, &connection_output, &connection_logged, &connection_output_size, &connection_held_size,
         &connection_has_output, &connection_is_write_paused, &connection_is_closing, &connection_in_flight,
         &connection_is_held, &connection_has_hurried, &connection_fault, &connection_decoder, &connection_handle,
-        &connection_transport, &connection_traffic, &connection_has_received, &connection_is_suspended}},
+        &connection_transport, &connection_traffic, &connection_has_received, &connection_is_suspended,
+        &connection_session}},
     [KNOWN_BATCH] = {"iproto_server.server.connection.group_commit", "Batch", {
         &batch_connections, &batch_is_scheduled}},
     [KNOWN_DECODER] = {"iproto_server.protocol.framing", "FrameDecoder", {
         &decoder_rest, &decoder_buffer, &decoder_max_frame}},
+    [KNOWN_CATALOG] = {"iproto_server.box.catalog.catalog", "Catalog", {&catalog_spaces, &catalog_schema_version}},
+    [KNOWN_CALLS] = {"iproto_server.server.requests.call", "Calls", {&calls_by_name}},
 };
 
 static PyTypeObject *find(int place)
