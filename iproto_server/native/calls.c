@@ -120,6 +120,63 @@ PyObject *handle_space(Handle *self, uint64_t number)
     return space;
 }
 
+/* Names of procedures that clients have called, so that none is made, and hashed, for each call. */
+enum { NAMES_KEPT = 32, KEPT_MAX = 48 };
+typedef struct {
+    PyObject *name;
+    Py_ssize_t size;
+    char text[KEPT_MAX];
+} KeptName;
+static KeptName kept_names[NAMES_KEPT];
+
+/* Where a name is kept, if it is; it may be another one that is. */
+static KeptName *place_of_name(const void *text, Py_ssize_t size)
+{
+    const uint8_t *bytes = text;
+    return kept_names + ((size_t)size * 7 + bytes[0] * 3u + bytes[size - 1]) % NAMES_KEPT;
+}
+
+static void keep_name(PyObject *name, const void *text, Py_ssize_t size)
+{
+    KeptName *kept = place_of_name(text, size);
+    Py_XSETREF(kept->name, Py_NewRef(name));
+    kept->size = size;
+    memcpy(kept->text, text, (size_t)size);
+}
+
+/* Keep the name that a procedure has: as the same object it is found without comparing it. */
+static void keep_name_of(PyObject *procedure)
+{
+    PyObject *name = get_slot(procedure, &procedure_name);
+    if (!name || !PyUnicode_CheckExact(name) || !PyUnicode_IS_ASCII(name))
+        return;
+    Py_ssize_t size = PyUnicode_GET_LENGTH(name);
+    if (size && size <= KEPT_MAX)
+        keep_name(name, PyUnicode_1BYTE_DATA(name), size);
+}
+
+/* The name of a procedure, a new reference, as `read_value` reads it. */
+static PyObject *read_name(Position *at, Position end)
+{
+    Position text = *at;
+    Py_ssize_t size = text < end && (*text & 0xe0) == 0xa0 ? *text++ & 0x1f : 0;
+    if (text < end && *text == 0xd9 && text == *at && end - text > 1) {
+        size = text[1];
+        text += 2;
+    }
+    if (!size || size > KEPT_MAX || size > end - text)
+        return read_value(at, end, 1);
+    const KeptName *kept = place_of_name(text, size);
+    if (kept->size == size && !memcmp(kept->text, text, (size_t)size)) {
+        *at = text + size;
+        return Py_NewRef(kept->name);
+    }
+    PyObject *name = read_value(at, end, 1);
+    if (name)
+        keep_name(name, text, size);
+    return name;
+}
+
 /* The procedure of that name, if there is one that does not wait; a new reference, NULL, maybe with an exception. */
 static PyObject *find_procedure(Handle *self, PyObject *name)
 {
@@ -128,40 +185,9 @@ static PyObject *find_procedure(Handle *self, PyObject *name)
     if (procedure && (Py_TYPE(procedure) != known[KNOWN_PROCEDURE]
                       || get_slot(procedure, &procedure_is_async) != Py_False))
         procedure = NULL;
+    if (procedure && get_slot(procedure, &procedure_name) != name)
+        keep_name_of(procedure);
     return Py_XNewRef(procedure);
-}
-
-/* Names of procedures that clients have called, so that none is made, and hashed, for each call. */
-enum { NAMES_KEPT = 32, KEPT_MAX = 48 };
-static struct {
-    PyObject *name;
-    Py_ssize_t size;
-    char text[KEPT_MAX];
-} kept_names[NAMES_KEPT];
-
-/* The name of a procedure, a new reference, as `read_value` reads it. */
-static PyObject *read_name(Position *at, Position end)
-{
-    Position text = *at;
-    Py_ssize_t size = text < end && (*text & 0xe0) == 0xa0 ? *text++ & 0x1f : 0;
-    if (text < end && *text == 0xd9 && text + 1 < end) {
-        size = text[1];
-        text += 2;
-    }
-    if (!size || size > KEPT_MAX || size > end - text)
-        return read_value(at, end, 1);
-    int place = (int)((size_t)size * 7 + text[0] * 3u + text[size - 1]) % NAMES_KEPT;
-    if (kept_names[place].size != size || memcmp(kept_names[place].text, text, (size_t)size)) {
-        PyObject *name = read_value(at, end, 1);
-        if (name) {
-            Py_XSETREF(kept_names[place].name, Py_NewRef(name));
-            kept_names[place].size = size;
-            memcpy(kept_names[place].text, text, (size_t)size);
-        }
-        return name;
-    }
-    *at = text + size;
-    return Py_NewRef(kept_names[place].name);
 }
 
 /* Read the body of a CALL with a plain name and plain arguments. */

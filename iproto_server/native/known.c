@@ -22,7 +22,7 @@ Slot connection_server = {"_server"}, connection_output = {"_output"}, connectio
 Slot catalog_spaces = {"spaces"}, catalog_schema_version = {"schema_version"}, calls_by_name = {"_by_name"};
 Slot batch_connections = {"_connections"}, batch_is_scheduled = {"_is_scheduled"};
 Slot decoder_rest = {"_rest"}, decoder_buffer = {"_buffer"}, decoder_max_frame = {"_max_frame"};
-Slot procedure_function = {"function"}, procedure_is_async = {"is_async"};
+Slot procedure_name = {"name"}, procedure_function = {"function"}, procedure_is_async = {"is_async"};
 
 static const struct {
     const char *module, *name;
@@ -38,7 +38,8 @@ static const struct {
     [KNOWN_SESSION] = {"iproto_server.box.access.session", "Session", {&session_id, &session_sync, &session_credentials}},
     [KNOWN_SESSIONS] = {"iproto_server.box.access.session", "SessionFacade", {&sessions_current, &sessions_background}},
     [KNOWN_CREDENTIALS] = {"iproto_server.box.access.access_control", "Credentials", {&credentials_universe}},
-    [KNOWN_PROCEDURE] = {"iproto_server.app", "Procedure", {&procedure_function, &procedure_is_async}},
+    [KNOWN_PROCEDURE] = {"iproto_server.app", "Procedure", {
+        &procedure_name, &procedure_function, &procedure_is_async}},
     [KNOWN_WAITER] = {"iproto_server.box.api.waiter", "Waiter", {NULL}},
     [KNOWN_CONNECTION] = {"iproto_server.server.connection.connection", "Connection", {
         &connection_server, &connection_output, &connection_logged, &connection_output_size, &connection_held_size,

@@ -103,7 +103,7 @@ extern PyTypeObject *known[KNOWN_COUNT];
 extern Slot space_id, space_is_temporary, space_is_local;
 extern Slot log_mode, log_replica_id, log_lsn, log_waiting, log_timestamp, log_clock, log_is_failing, log_is_closed;
 extern Slot session_id, session_sync, session_credentials, sessions_current, sessions_background;
-extern Slot credentials_universe, procedure_function, procedure_is_async;
+extern Slot credentials_universe, procedure_name, procedure_function, procedure_is_async;
 extern Slot connection_server, connection_output, connection_logged, connection_output_size, connection_held_size,
     connection_has_output, connection_is_write_paused, connection_is_closing, connection_in_flight,
     connection_is_held, connection_is_suspended, connection_has_hurried, connection_fault, connection_decoder,
