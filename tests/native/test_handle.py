@@ -444,3 +444,33 @@ def test_what_is_usual_is_not_left_to_python() -> None:
     assert watched.left == [ODD["an empty name"]]
     watched.handle(side.clients["guest"], usual[1])  # type: ignore[arg-type]
     assert watched.left[1:] == usual[1:2]
+
+
+def test_procedures_are_found_by_names_of_all_lengths_until_there_are_others() -> None:
+    app = Application("names")
+    names = ["n" * size for size in (1, 2, 31, 32, 48, 49, 300)] + [f"x{number}y" for number in range(10, 20)]
+    names += ["é", "né" * 20, "x\0y"]
+    for name in names:
+        app.procedure(name)(lambda box, name=name: name)
+    frames = [call(name) for name in [*names, "", "x20y", "n" * 47, b"n", b"\xff"]]
+    frames += [
+        request(RequestType.CALL, None) + b"\x82\x22\xd9\x02nn\x21\x90",
+        *(frame[:size] for frame in frames[:4] for size in range(len(frame) - 4, len(frame))),
+    ]
+    told = []
+    for is_compiled in (True, False):
+        side = Side(is_compiled)
+        answers: list[object] = []
+        for procedures in ([app], [], [app]):
+            side.dispatcher.calls.serve(Procedures(procedures))
+            answers += [side.handle(frame) for frame in frames + frames[::-1]]
+        told.append((answers, side.state()))
+    assert told[0] == told[1]
+
+
+def test_requests_are_counted_once_whoever_asks() -> None:
+    side = Side(True)
+    for frame in (call("one"), request(RequestType.PING, {}), call("no such procedure"), call("one")):
+        side.handle(frame)
+        assert sum(side.dispatcher.requests.values()) == sum(side.dispatcher.requests.values())
+    assert side.dispatcher.requests == {RequestType.CALL: 3, RequestType.PING: 1}
