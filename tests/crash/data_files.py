@@ -6,6 +6,7 @@ The rows are replayed here in the simplest way, independently of the server's re
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -29,6 +30,9 @@ INDEX_SPACE: Final = 288
 TRUNCATE_SPACE: Final = 330
 SEQUENCE_DATA_SPACE: Final = 285
 """The space with the values of sequences. A log contains them only as the rows that were numbered."""
+
+KEYS_REMEMBERED: Final = 20_000
+"""The number of rows whose keys are not computed again."""
 
 Rows = dict[int, dict[bytes, bytes]]
 """The rows by their primary keys, by space id."""
@@ -54,15 +58,35 @@ def _check(directory: Path) -> Iterator[Finding]:
         if logs := list_files(directory, FileType.LOG):
             yield Finding(Kind.FILES, f"there are logs, {logs[0].name} first, but no snapshot")
         return
-    newest = snapshots[-1]
-    yield from check_numbers(directory, read_header(newest, FileType.SNAPSHOT).vclock)
-    expected = replay(directory, newest)
-    for path in snapshots[:-1]:
+    yield from check_numbers(directory, _vclock(snapshots[-1]))
+    yield from _compare_snapshots(directory, snapshots)
+
+
+def _compare_snapshots(directory: Path, snapshots: list[Path]) -> Iterator[Finding]:
+    """Check that each snapshot has the rows of the one before and the logs in between."""
+    while len(snapshots) > 1:
         try:
-            rows = replay(directory, path)
+            logs = find_logs(directory, _vclock(snapshots[0])).logs
+            break
         except LogGapError:
-            continue  # its logs may have been removed: the newest one counts
-        yield from _compare(path.name, rows, newest.name, expected)
+            snapshots = snapshots[1:]  # its logs may have been removed: the newest one counts
+    else:
+        return
+    oldest, *newer = snapshots
+    replayed = Replay()
+    replayed.load(oldest)
+    last = _vclock(oldest).get(1, 0)
+    for row in (row for log in logs for row in read_rows(log)):
+        while newer and _vclock(newer[0]).get(1, 0) < row.lsn:
+            yield from _compare(oldest, replayed, newer.pop(0))
+        if row.lsn > last:
+            replayed.apply(row)
+    for path in newer:
+        yield from _compare(oldest, replayed, path)
+
+
+def _vclock(snapshot: Path) -> VClock:
+    return read_header(snapshot, FileType.SNAPSHOT).vclock
 
 
 def check_numbers(directory: Path, vclock: VClock) -> Iterator[Finding]:
@@ -95,48 +119,40 @@ def read_rows(log: StoredFile) -> Iterator[Row]:
             yield from transaction
 
 
-def replay(directory: Path, snapshot: Path) -> Rows:
-    """Replay a snapshot and the logs after it.
+class Replay:
+    """The rows of a snapshot, and of the logs after it.
 
-    Parameters:
-        directory: The directory of the logs.
-        snapshot: A complete snapshot.
-
-    Raises:
-        StorageError: The files are inconsistent.
+    Attributes:
+        rows: The rows by their primary keys, by space id.
     """
-    replayed = _Replay()
-    with XlogReader.open(snapshot) as reader:
-        for rows in read_snapshot(reader):
-            for space_id, raw in rows:
-                replayed.store(space_id, raw)
-        vclock = reader.header.vclock
-    for log in find_logs(directory, vclock).logs:
-        for row in read_rows(log):
-            if row.lsn > vclock.get(row.replica_id, 0):
-                replayed.apply(row)
-    return {space_id: rows for space_id, rows in replayed.rows.items() if rows}
-
-
-class _Replay:
-    """Replays rows one by one."""
 
     def __init__(self) -> None:
         self.rows: Rows = {}
         # The fields of the primary key. Definitions come before the rows of their spaces.
-        self._fields: dict[int, list[int]] = {INDEX_SPACE: [0, 1]}
+        self._fields: dict[int, tuple[int, ...]] = {INDEX_SPACE: (0, 1)}
+
+    def load(self, snapshot: Path) -> None:
+        """Store all rows of a complete snapshot.
+
+        Raises:
+            StorageError: It is damaged.
+        """
+        with XlogReader.open(snapshot) as reader:
+            for rows in read_snapshot(reader):
+                for space_id, raw in rows:
+                    self.store(space_id, raw)
 
     def store(self, space_id: int, raw: bytes) -> None:
-        values = split_array(raw)
+        """Store a row."""
         if space_id == INDEX_SPACE:
+            values = split_array(raw)
             described, index_id, parts = (codec.unpack(values[number]) for number in (0, 1, 5))
             if index_id == 0:
-                self._fields[described] = [_field(part) for part in parts]
-        fields = self._fields.get(space_id, [0])
-        key = b"".join(values[field] for field in fields)
-        self.rows.setdefault(space_id, {})[key] = raw
+                self._fields[described] = tuple(_field(part) for part in parts)
+        self.rows.setdefault(space_id, {})[_key(raw, self._fields.get(space_id, (0,)))] = raw
 
     def apply(self, row: Row) -> None:
+        """Apply a row of a log."""
         assert row.space_id is not None
         if row.type in (RowType.INSERT, RowType.REPLACE):
             assert row.tuple_raw is not None
@@ -153,19 +169,29 @@ class _Replay:
             raise AssertionError(f"a log of whole rows has no {row}")
 
 
+@lru_cache(KEYS_REMEMBERED)
+def _key(raw: bytes, fields: tuple[int, ...]) -> bytes:
+    """Return the packed fields of a row's primary key. The same rows are in many snapshots."""
+    values = split_array(raw)
+    return b"".join(values[field] for field in fields)
+
+
 def _field(part: Any) -> int:
     field: int = part["field"] if isinstance(part, dict) else part[0]
     return field
 
 
-def _compare(older: str, rows: Rows, newer: str, expected: Rows) -> Iterator[Finding]:
-    """Report the differences between two databases that must be equal."""
+def _compare(older: Path, replayed: Replay, newer: Path) -> Iterator[Finding]:
+    """Report the differences between a snapshot and what an older one and the logs lead to."""
+    loaded = Replay()
+    loaded.load(newer)
+    rows, expected = replayed.rows, loaded.rows
     for space_id in sorted((rows.keys() | expected.keys()) - {SEQUENCE_DATA_SPACE}):
         found, wanted = rows.get(space_id, {}), expected.get(space_id, {})
         different = [key for key in found.keys() | wanted.keys() if found.get(key) != wanted.get(key)]
         if different:
             yield Finding(
                 Kind.FILES,
-                f"space {space_id} has {len(different)} rows that are different when they come from {newer} "
-                f"and not from {older}, such as that of the key {different[0].hex()}",
+                f"space {space_id} has {len(different)} rows that are different when they come from "
+                f"{newer.name} and not from {older.name}, such as that of the key {different[0].hex()}",
             )
