@@ -17,7 +17,7 @@ from time import monotonic, sleep
 from iproto_server.testing.logged_process import LoggedProcess
 from tests.crash.audit import Audit
 from tests.crash.checker import Books
-from tests.crash.data_files import check_files
+from tests.crash.data_files import FileChecks
 from tests.crash.finding import Finding, Kind
 from tests.crash.life import live
 from tests.crash.moment import EVENTS, SNAPSHOT_EVENTS, Event, Moment, Pace, draw_settings
@@ -30,9 +30,6 @@ LIVES_OF_A_DATABASE = 15
 
 SNAPSHOT_BEGINS = "saving snapshot"
 """A part of every log line about a snapshot."""
-
-VERIFIED = 0.25
-"""The share of the kills after which the server's own tool checks the files."""
 
 TORN = 0.1
 """The share of the lives after whose end a torn write is added."""
@@ -138,6 +135,7 @@ class Campaign:
         self._with_snapshots = not SNAPSHOT_EVENTS.isdisjoint(events)
         self.report = Report(seed)
         self._books = Books()
+        self._files = FileChecks()
         self._directory = directory
         self._scale = scale
         self._pace = Pace(scale)
@@ -279,6 +277,7 @@ class Campaign:
         self._directory = self._base / f"database-{self._databases}"
         self._directory.mkdir()
         self._books = Books(chance.choice(self._scale.ballast))
+        self._files = FileChecks()
 
     def _look_at_remains(self, process: LoggedProcess, chance: Random) -> None:
         """Check the files, and the server's log for internal errors."""
@@ -289,9 +288,9 @@ class Campaign:
         shutil.copytree(self._directory, self._as_killed)
         self.report.half_snapshots += any(self._as_killed.glob("*.snap.inprogress"))
         if self._subject.writes_whole_rows:
-            self.report.findings += check_files(self._as_killed)
+            self.report.findings += self._files.check(self._as_killed)
         has_database = any(self._as_killed.glob("*.snap"))
-        if has_database and chance.random() < VERIFIED and (text := self._subject.verify(self._as_killed)):
+        if has_database and chance.random() < self._scale.verified and (text := self._subject.verify(self._as_killed)):
             self._find(Kind.FILES, _end_of(text))
         if self.report.findings:
             self.report.kept = self._as_killed

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
@@ -31,11 +32,18 @@ TRUNCATE_SPACE: Final = 330
 SEQUENCE_DATA_SPACE: Final = 285
 """The space with the values of sequences. A log contains them only as the rows that were numbered."""
 
+SNAPSHOTS_LOADED: Final = 2
+"""The number of snapshots whose rows are kept."""
+
 KEYS_REMEMBERED: Final = 20_000
 """The number of rows whose keys are not computed again."""
 
 Rows = dict[int, dict[bytes, bytes]]
 """The rows by their primary keys, by space id."""
+
+
+Identity = tuple[str, int, int]
+"""Name, size and time of the last change of a file. A file with the same ones has not changed."""
 
 
 def check_files(directory: Path) -> list[Finding]:
@@ -44,45 +52,82 @@ def check_files(directory: Path) -> list[Finding]:
     Returns:
         The problems found.
     """
-    try:
-        return list(_check(directory))
-    except StorageError as error:
-        return [Finding(Kind.FILES, str(error))]
+    return FileChecks().check(directory)
 
 
-def _check(directory: Path) -> Iterator[Finding]:
-    for path in find_snapshots(directory).incomplete:
-        yield Finding(Kind.FILES, f"{path.name} has its name, but no end")
-    snapshots = [path for path in list_files(directory, FileType.SNAPSHOT) if has_end_marker(path)]
-    if not snapshots:
-        if logs := list_files(directory, FileType.LOG):
-            yield Finding(Kind.FILES, f"there are logs, {logs[0].name} first, but no snapshot")
-        return
-    yield from check_numbers(directory, _vclock(snapshots[-1]))
-    yield from _compare_snapshots(directory, snapshots)
+class FileChecks:
+    """Checks of one directory, again and again.
 
+    Snapshots that were once compared, and have not changed since, are not compared again.
+    """
 
-def _compare_snapshots(directory: Path, snapshots: list[Path]) -> Iterator[Finding]:
-    """Check that each snapshot has the rows of the one before and the logs in between."""
-    while len(snapshots) > 1:
+    def __init__(self) -> None:
+        self._compared: set[tuple[Identity, ...]] = set()
+        self._loaded: dict[Identity, Replay] = {}
+
+    def check(self, directory: Path) -> list[Finding]:
+        """Check the directory, or a copy of it, while no server uses it.
+
+        Returns:
+            The problems found.
+        """
         try:
-            logs = find_logs(directory, _vclock(snapshots[0])).logs
-            break
+            return list(self._check(directory))
+        except StorageError as error:
+            return [Finding(Kind.FILES, str(error))]
+
+    def _check(self, directory: Path) -> Iterator[Finding]:
+        for path in find_snapshots(directory).incomplete:
+            yield Finding(Kind.FILES, f"{path.name} has its name, but no end")
+        snapshots = [path for path in list_files(directory, FileType.SNAPSHOT) if has_end_marker(path)]
+        if not snapshots:
+            if logs := list_files(directory, FileType.LOG):
+                yield Finding(Kind.FILES, f"there are logs, {logs[0].name} first, but no snapshot")
+            return
+        yield from check_numbers(directory, _vclock(snapshots[-1]))
+        for older, newer in pairwise(snapshots):
+            yield from self._compare(directory, older, newer)
+
+    def _compare(self, directory: Path, older: Path, newer: Path) -> Iterator[Finding]:
+        """Check that a snapshot has the rows of the one before and the logs in between."""
+        begin, end = (_vclock(path).get(1, 0) for path in (older, newer))
+        try:
+            chain = find_logs(directory, _vclock(older)).logs
         except LogGapError:
-            snapshots = snapshots[1:]  # its logs may have been removed: the newest one counts
-    else:
-        return
-    oldest, *newer = snapshots
-    replayed = Replay()
-    replayed.load(oldest)
-    last = _vclock(oldest).get(1, 0)
-    for row in (row for log in logs for row in read_rows(log)):
-        while newer and _vclock(newer[0]).get(1, 0) < row.lsn:
-            yield from _compare(oldest, replayed, newer.pop(0))
-        if row.lsn > last:
-            replayed.apply(row)
-    for path in newer:
-        yield from _compare(oldest, replayed, path)
+            return  # its logs may have been removed: the newest snapshot counts
+        logs = [log for log in chain if log.header.vclock.get(1, 0) < end]
+        identities = tuple(map(_identity, (older, newer, *(log.path for log in logs))))
+        if identities in self._compared:
+            return
+        replayed = self._load(older).copy()
+        last = begin
+        for row in (row for log in logs for row in read_rows(log)):
+            if last < row.lsn <= end:
+                replayed.apply(row)
+                last = row.lsn
+        findings = list(_differences(older.name, replayed.rows, newer.name, self._load(newer).rows))
+        if last != end:
+            text = f"the logs between {older.name} and {newer.name} end with row {last}, not {end}"
+            findings.append(Finding(Kind.FILES, text))
+        if not findings:
+            self._compared.add(identities)
+        yield from findings
+
+    def _load(self, snapshot: Path) -> Replay:
+        """Return the rows of a snapshot. The last ones remain loaded."""
+        identity = _identity(snapshot)
+        if identity not in self._loaded:
+            replay = Replay()
+            replay.load(snapshot)
+            self._loaded[identity] = replay
+            while len(self._loaded) > SNAPSHOTS_LOADED:
+                del self._loaded[next(iter(self._loaded))]
+        return self._loaded[identity]
+
+
+def _identity(path: Path) -> Identity:
+    status = path.stat()
+    return path.name, status.st_size, status.st_mtime_ns
 
 
 def _vclock(snapshot: Path) -> VClock:
@@ -130,6 +175,13 @@ class Replay:
         self.rows: Rows = {}
         # The fields of the primary key. Definitions come before the rows of their spaces.
         self._fields: dict[int, tuple[int, ...]] = {INDEX_SPACE: (0, 1)}
+
+    def copy(self) -> Replay:
+        """Return a copy that further rows can be applied to."""
+        copy = Replay()
+        copy.rows = {space_id: dict(rows) for space_id, rows in self.rows.items()}
+        copy._fields = dict(self._fields)
+        return copy
 
     def load(self, snapshot: Path) -> None:
         """Store all rows of a complete snapshot.
@@ -181,17 +233,14 @@ def _field(part: Any) -> int:
     return field
 
 
-def _compare(older: Path, replayed: Replay, newer: Path) -> Iterator[Finding]:
+def _differences(older: str, rows: Rows, newer: str, expected: Rows) -> Iterator[Finding]:
     """Report the differences between a snapshot and what an older one and the logs lead to."""
-    loaded = Replay()
-    loaded.load(newer)
-    rows, expected = replayed.rows, loaded.rows
     for space_id in sorted((rows.keys() | expected.keys()) - {SEQUENCE_DATA_SPACE}):
         found, wanted = rows.get(space_id, {}), expected.get(space_id, {})
         different = [key for key in found.keys() | wanted.keys() if found.get(key) != wanted.get(key)]
         if different:
             yield Finding(
                 Kind.FILES,
-                f"space {space_id} has {len(different)} rows that are different when they come from "
-                f"{newer.name} and not from {older.name}, such as that of the key {different[0].hex()}",
+                f"space {space_id} has {len(different)} rows that are different when they come from {newer} "
+                f"and not from {older}, such as that of the key {different[0].hex()}",
             )

@@ -127,7 +127,7 @@ class Moment:
     def draw(cls, chance: Random, event: Event, *, with_snapshots: bool, scale: Scale = LONG) -> Moment:
         """Choose a moment after an event."""
         acknowledgements = int(10 ** chance.uniform(*scale.acknowledgements))
-        snapshots = chance.choice((0, 0, 1, 2)) if with_snapshots else 0
+        snapshots = chance.choice(scale.snapshots) if with_snapshots else 0
         return cls(event, acknowledgements, snapshots, chance.uniform(0, 1.3), chance.random() < 0.7)
 
     async def come(self, meter: Meter, control: Pipeline, server: Server, pace: Pace) -> None:

@@ -20,6 +20,8 @@ class Scale:
         thresholds: Bytes of logs after which there is a snapshot.
         snapshot: Seconds that a snapshot without a limit takes, before one is measured.
         megabytes: The size of a snapshot, before one is measured.
+        snapshots: The numbers of finished snapshots in a run.
+        verified: The share of the kills after which the server's own tool checks the files.
         long: The share of the runs that are on the scale `LONG`.
     """
 
@@ -31,6 +33,8 @@ class Scale:
     thresholds: tuple[int, ...]
     snapshot: float
     megabytes: float
+    snapshots: tuple[int, ...]
+    verified: float
     long: float
 
     def of_run(self, chance: Random) -> Scale:
@@ -47,6 +51,8 @@ LONG: Final = Scale(
     thresholds=(30_000, 100_000, 500_000),
     snapshot=0.1,
     megabytes=1.0,
+    snapshots=(0, 0, 1, 2),
+    verified=0.25,
     long=0.0,
 )
 """Runs of seconds, for servers that take long to start."""
@@ -60,6 +66,8 @@ SHORT: Final = Scale(
     thresholds=(10_000, 30_000, 100_000),
     snapshot=0.02,
     megabytes=0.3,
+    snapshots=(0, 0, 0, 1),
+    verified=0.1,
     long=0.03,
 )
 """Runs of some 10 to 300 milliseconds, and some long ones."""
