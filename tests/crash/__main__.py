@@ -29,8 +29,11 @@ def main() -> int:
         0: nothing is wrong; 1: something is.
     """
     parser = argparse.ArgumentParser(prog="python -m tests.crash", description=__doc__)
-    parser.add_argument("--seconds", type=float, help="at least so long (default: 60 without --lives)")
+    parser.add_argument("--seconds", type=float, help="at least so long (default: 60 without numbers)")
     parser.add_argument("--lives", type=int, default=0, help="at least so many lives")
+    parser.add_argument(
+        "--kills", type=int, default=0, help="at least so many kills, most lives have several"
+    )
     parser.add_argument("--seed", type=int, help="repeat what was drawn from this seed (default: a new one)")
     parser.add_argument("--subject", choices=SUBJECTS, default="iproto-server", help="what is killed")
     parser.add_argument(
@@ -50,21 +53,21 @@ def main() -> int:
     print(f"seed {seed}, files in {directory}", flush=True)
     seconds = arguments.seconds
     if seconds is None:
-        seconds = 0 if arguments.lives else 60
+        seconds = 0 if arguments.lives or arguments.kills else 60
     is_short = arguments.subject == "iproto-server" and not arguments.long
     with closing(ForkedServer() if is_short else SUBJECTS[arguments.subject]()) as subject:
 
         def tell(line: str) -> None:
             if not is_short:
                 print(line, flush=True)
-            elif not campaign.report.lives % TOLD_EVERY:
+            elif campaign.report.lives and not campaign.report.lives % TOLD_EVERY:
                 print(campaign.report.progress, flush=True)
 
         campaign = Campaign(
             subject, directory, seed, tell, events=arguments.events, scale=SHORT if is_short else LONG
         )
-        report = campaign.run(seconds=seconds, lives=arguments.lives)
-    print(report)
+        report = campaign.run(seconds=seconds, lives=arguments.lives, kills=arguments.kills)
+    print(report, flush=True)
     if report.findings:
         return 1
     if arguments.directory is None:

@@ -141,11 +141,11 @@ class Campaign:
         self._pace = Pace(scale)
         self._databases = 0
 
-    def run(self, *, seconds: float = 0, lives: int = 0) -> Report:
-        """Run until the time and the number of runs are reached, or until something is found."""
+    def run(self, *, seconds: float = 0, lives: int = 0, kills: int = 0) -> Report:
+        """Run until the time and the numbers of runs and kills are reached, or until something is found."""
         begin = monotonic()
         while not self.report.findings and (
-            monotonic() < begin + seconds or self.report.lives < lives
+            monotonic() < begin + seconds or self.report.lives < lives or self.report.killed < kills
         ):
             self._live(Random(f"{self.report.seed}/{self.report.lives}"))
             self.report.lives += 1
@@ -290,7 +290,11 @@ class Campaign:
         if self._subject.writes_whole_rows:
             self.report.findings += self._files.check(self._as_killed)
         has_database = any(self._as_killed.glob("*.snap"))
-        if has_database and chance.random() < self._scale.verified and (text := self._subject.verify(self._as_killed)):
+        if (
+            has_database
+            and chance.random() < self._scale.verified
+            and (text := self._subject.verify(self._as_killed))
+        ):
             self._find(Kind.FILES, _end_of(text))
         if self.report.findings:
             self.report.kept = self._as_killed

@@ -1,7 +1,7 @@
 """The process that starts servers by forking itself: `python -m tests.crash.fork_server DESCRIPTOR MODULE…`.
 
-It has imported all modules that a server needs, so that a start takes milliseconds. It never has an event loop or a
-second thread, so a child is what a new process would be after its imports. `forked` is its client.
+It has imported all modules that a server needs, so that a start takes milliseconds. It never has an event
+loop or a second thread, so a child is what a new process would be after its imports. `forked` is its client.
 """
 
 from __future__ import annotations
@@ -31,8 +31,9 @@ class ForkServer:
     """Forks on request.
 
     Parameters:
-        channel: Its only connection. A request is `{"arguments": […], "directory": "…"}` with a descriptor for the
-            output, answered by the child's process id; or `{"reap": PID}`, answered by the child's exit status.
+        channel: Its only connection. A request is `{"arguments": […], "directory": "…"}` with a descriptor
+            for the output, answered by the child's process id; or `{"reap": PID}`, answered by the child's
+            exit status.
     """
 
     def __init__(self, channel: socket.socket) -> None:

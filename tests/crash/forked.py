@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import select
@@ -35,7 +36,7 @@ class ForkedChild:
     def __init__(self, forks: Forks, pid: int, stdout: int) -> None:
         self._forks = forks
         self.pid = pid
-        self.stdout = open(stdout, "rb", buffering=0)  # LoggedProcess closes it
+        self.stdout = io.FileIO(stdout)  # LoggedProcess closes it
         self._descriptor = os.pidfd_open(pid)
         self._status: int | None = None
 

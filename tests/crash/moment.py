@@ -195,17 +195,13 @@ def _files(directory: Path, pattern: str) -> set[Path]:
     return set(directory.glob(pattern))
 
 
-def draw_settings(
-    chance: Random, event: Event, *, with_snapshots: bool, scale: Scale = LONG
-) -> Settings:
+def draw_settings(chance: Random, event: Event, *, with_snapshots: bool, scale: Scale = LONG) -> Settings:
     """Choose options under which an event can happen."""
     never = Settings().checkpoint_wal_threshold
     thresholds = scale.thresholds if with_snapshots else (never,)
     return Settings(
         wal_mode=chance.choice(("write", "fsync")),
-        wal_max_size=chance.choice(
-            scale.rotations if event is Event.ROTATION else scale.wal_max_sizes
-        ),
+        wal_max_size=chance.choice(scale.rotations if event is Event.ROTATION else scale.wal_max_sizes),
         checkpoint_count=chance.randrange(1, 4),
         checkpoint_wal_threshold=chance.choice(thresholds)
         if event is Event.CHECKPOINT

@@ -15,18 +15,16 @@ from tests.programs import REPOSITORY, require_program
 from tests.real_tarantool import GUEST_IS_SUPER, SCRIPT
 from tests.running_server import QUEUE_APPLICATION
 
-APPLICATIONS = (QUEUE_APPLICATION, "tests.crash.application:app")
-"""The applications of our server."""
-
 MODULES = (
-    *(target.partition(":")[0] for target in APPLICATIONS),
     "iproto_server.server",
     "iproto_server.storage.errors",
     "iproto_server.tools.commands",
     "iproto_server.tools.check",
     "ctypes",
 )
-"""The modules that are imported before a fork: all that a start needs."""
+"""The modules that are imported before a fork, beside the applications: all that a start needs."""
+
+APPLICATION = "tests.crash.application:app"
 
 NEW_EVERY = 500
 """One of so many commands runs in a new process, and then the process that forks is replaced."""
@@ -126,7 +124,11 @@ class Server(NamedTuple):
 
 
 class OurServer:
-    """`iproto-server serve` with the queue and the crash test's application."""
+    """`iproto-server serve` with the queue and the crash test's application.
+
+    Parameters:
+        application: The crash test's application.
+    """
 
     has_queue = True
     has_streams = True
@@ -138,6 +140,9 @@ class OurServer:
     # A snapshot in progress is abandoned when the server stops, which is logged as an error.
     trouble = r" (error|critical) (?!snapshot cancelled)|Traceback|Error\b"
     cuts_torn_writes = True
+
+    def __init__(self, application: str = APPLICATION) -> None:
+        self._applications = (QUEUE_APPLICATION, application)
 
     def launch(self, directory: Path, settings: Settings) -> LoggedProcess:
         """Start it, without waiting."""
@@ -160,7 +165,7 @@ class OurServer:
 
     def _serve(self, directory: Path, settings: Settings) -> list[str]:
         """Return the arguments of a command."""
-        arguments = ["serve", *APPLICATIONS, "--listen", "127.0.0.1:0", "--work-dir", str(directory)]
+        arguments = ["serve", *self._applications, "--listen", "127.0.0.1:0", "--work-dir", str(directory)]
         for field in fields(settings):
             value = getattr(settings, field.name)
             if value:
@@ -169,10 +174,15 @@ class OurServer:
 
 
 class ForkedServer(OurServer):
-    """The same, forked from a process that has imported all that it needs; a few are new processes."""
+    """The same, forked from a process that has imported all that it needs; a few are new processes.
 
-    def __init__(self) -> None:
-        self._forks = Forks(MODULES, _environment())
+    Parameters:
+        application: The crash test's application.
+    """
+
+    def __init__(self, application: str = APPLICATION) -> None:
+        super().__init__(application)
+        self._forks = self._new_forks()
         self._commands = 0
 
     def close(self) -> None:
@@ -186,8 +196,12 @@ class ForkedServer(OurServer):
             return self._forks.launch(arguments, directory)
         # All children of a process hash texts in the same way.
         self._forks.close()
-        self._forks = Forks(MODULES, _environment())
+        self._forks = self._new_forks()
         return super()._run(arguments, directory)
+
+    def _new_forks(self) -> Forks:
+        modules = [target.partition(":")[0] for target in self._applications]
+        return Forks([*modules, *MODULES], _environment())
 
 
 def _environment() -> dict[str, str]:
@@ -230,5 +244,3 @@ class Tarantool:
 
     def close(self) -> None:
         """Nothing helps to start it."""
-
-
