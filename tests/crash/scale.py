@@ -59,7 +59,7 @@ LONG: Final = Scale(
 
 SHORT: Final = Scale(
     acknowledgements=(0.0, 2.6),
-    ballast=(0, 1000, 1000, 1000, 3000),
+    ballast=(0, 0, 1000, 1000, 2000),
     snap_io_rate_limits=(0.0, 0.0, 5.0, 20.0),
     wal_max_sizes=(20_000, 100_000, 256 * 1024**2),
     rotations=(4_000, 20_000),
@@ -67,7 +67,7 @@ SHORT: Final = Scale(
     snapshot=0.02,
     megabytes=0.3,
     snapshots=(0, 0, 0, 1),
-    verified=0.1,
-    long=0.03,
+    verified=0.05,
+    long=0.01,
 )
 """Runs of some 10 to 300 milliseconds, and some long ones."""
