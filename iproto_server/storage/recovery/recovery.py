@@ -41,6 +41,7 @@ from iproto_server.storage.errors import LogGapError, StorageError, TruncatedFil
 from iproto_server.storage.recovery.bootstrap import bootstrap
 from iproto_server.storage.recovery.damage_report import DamageReport
 from iproto_server.storage.recovery.log_replay import LogReplay
+from iproto_server.storage.recovery.read_ahead import ReadAhead
 from iproto_server.storage.recovery.recovery_files import REQUIRED_SPACES, RecoveryFiles
 from iproto_server.storage.recovery.recovery_progress import Progress
 from iproto_server.storage.recovery.recovery_result import RecoveryResult
@@ -211,9 +212,10 @@ class _Recovery:
         self._report.path = path
         with XlogReader.open(path, OnDamage.SKIP if self._force else OnDamage.STOP) as reader:
             try:
-                for block in snapshot_blocks(reader):
-                    self._rows += load_block(loader, reader, block)
-                    self._show(reader, self._rows)
+                with ReadAhead(snapshot_blocks(reader)) as blocks:
+                    for block in blocks:
+                        self._rows += load_block(loader, reader, block)
+                        self._show(reader, self._rows)
             except TruncatedFileError as error:
                 if not self._force:
                     raise
