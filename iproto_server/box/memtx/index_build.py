@@ -12,7 +12,7 @@ from iproto_server.box.tuple.format import Format
 from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError, ErrorCode
 
-_MANY: Final = 20_000
+MANY: Final = 20_000
 """Rows from which on an index is built by a thread of its own."""
 
 
@@ -25,7 +25,7 @@ def build_from_primary(indexes: Sequence[Index], primary: Index) -> list[Index]:
 
     Returns: those that cannot be filled so. They are still empty.
     """
-    if len(indexes) < 2 or len(primary) < _MANY:
+    if len(indexes) < 2 or len(primary) < MANY:
         return [index for index in indexes if not index.build_from(primary)]
     with ThreadPoolExecutor(2) as executor:
         were_built = executor.map(lambda index: index.build_from(primary), indexes)
