@@ -70,7 +70,7 @@ def key_of(task_id: object) -> Any:
     Raises:
         BoxError: EXACT_MATCH, as in Tarantool if Lua's `tonumber64` finds no number.
     """
-    if isinstance(task_id, int | float) and not isinstance(task_id, bool):
+    if isinstance(task_id, (int, float)) and not isinstance(task_id, bool):
         return task_id
     if isinstance(task_id, bytes):
         task_id = task_id.decode("latin-1")

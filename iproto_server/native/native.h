@@ -232,6 +232,9 @@ PyObject *change_packed(Quick *primary, PyObject *secondaries, PyObject *key, Py
 /* What the engine changes of secondary indexes; 0 where Python has to do the work. */
 int changed_indexes(Quick *primary, PyObject *secondaries, ChangedIndex *indexes);
 
+/* two_way_dict.c */
+extern PyTypeObject DictUndo_Type;
+
 /* methods.c: compiled methods of Python's classes */
 typedef struct {
     PyMethodDef definition;
@@ -244,7 +247,8 @@ typedef struct {
     int count;
 } MethodTable;
 extern MethodTable stored_space_methods, read_space_methods, space_face_methods, index_face_methods,
-    spaces_facade_methods, indexes_facade_methods, box_methods, sessions_methods, connection_methods;
+    spaces_facade_methods, indexes_facade_methods, box_methods, sessions_methods, connection_methods,
+    two_way_dict_methods;
 
 #define METHOD_FUNCTION(name)                                                                                  \
     static PyObject *name(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names)

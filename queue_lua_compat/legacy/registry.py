@@ -141,7 +141,7 @@ class Registry:
             return
         queue_space = self.spaces.get(new[0])
         if queue_space is not None and not queue_space.space.len():
-            queue_space.owners.revoke_all()
+            queue_space.owners.remove_all()
 
 
 def _number_or_name(given: object) -> tuple[int | None, str]:
