@@ -25,9 +25,9 @@ def number(value: object, name: str, unit: str = " of seconds") -> float:
     Raises:
         BoxError: it is not a number.
     """
-    if isinstance(value, int | float) and not isinstance(value, bool):
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
         result = float(value)
-    elif isinstance(value, str | bytes):
+    elif isinstance(value, (str, bytes)):
         text = value if isinstance(value, str) else value.decode("ascii", "replace")
         try:
             result = float(int(text, 16)) if _HEXADECIMAL.fullmatch(text) else float(text)

@@ -66,8 +66,9 @@ typedef struct {
 typedef struct {
     RawObject base;
     PyObject *format, *fields; /* fields NULL: not decoded yet */
-    char may_peek;             /* whether one field may be decoded without the others, once */
+    char peeks;                /* how often one field may yet be decoded without the others */
 } TupleObject;
+enum { PEEKS_MAX = 3 };
 PyObject *tuple_fields(TupleObject *self); /* borrowed */
 PyObject *tuple_transform(PyObject *self, PyObject *const *args, Py_ssize_t count); /* tuple_transform.c */
 PyObject *new_tuple(PyObject *raw, PyObject *format, PyObject *fields); /* fields may be NULL */

@@ -25,6 +25,10 @@ static PyObject *undo_vectorcall(PyObject *callable, PyObject *const *args, size
         PyErr_SetString(PyExc_TypeError, "an undo takes no arguments");
         return NULL;
     }
+    if (!self->owner) {
+        PyErr_SetString(PyExc_RuntimeError, "the dict is gone");
+        return NULL;
+    }
     PyObject *given[] = {self->owner, Py_None, self->key, self->before ? self->before : absent};
     return PyObject_VectorcallMethod(undo_name, given, 4, NULL);
 }
