@@ -7,16 +7,16 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from iproto_server import ABSENT, Box, TransactionalDict
+from iproto_server import ABSENT, Box, TransactionalTwoWayDict
 from queue_lua_compat.retries import Retries
 
 logger = logging.getLogger("queue_lua_compat.task_owners")
 
 
-class TaskOwners(TransactionalDict[Any, int]):
+class TaskOwners(TransactionalTwoWayDict[Any, int]):
     """Maps the key of each taken task to the id of the session that owns it.
 
-    An owner changes only in the transaction that changes the task's row: the queue calls `revoke` from a
+    An owner changes only in the transaction that changes the task's row: the queue calls `remove` from a
     trigger, whichever client changes the row. When two transactions take the same task, the one whose row
     change fails loses the ownership, too.
 
@@ -37,42 +37,16 @@ class TaskOwners(TransactionalDict[Any, int]):
         self, box: Box, release: Callable[[Any], object], kept: dict[str, Any] | None = None
     ) -> None:
         kept = {} if kept is None else kept
-        super().__init__(box, kept.setdefault("owners", {}))
+        super().__init__(box, kept.setdefault("owners", {}), kept.setdefault("owned", {}))
         self._release = release
         self._releases = Retries(box, self._release_unowned, logger, "release tasks")
         self.sessions: dict[Any, int] = self.values
-        self.tasks: dict[int, set[Any]] = kept.setdefault("owned", {})
+        self.tasks: dict[int, set[Any]] = self.keys
 
-    def add(self, key: Any, session_id: int) -> None:
-        """Make a session the owner of a task."""
-        if self._transactions.interactive is not None or key in self.sessions:
-            self._change(key, session_id)
-            return
-        # Fast path of every take outside of a stream.
-        self.sessions[key] = session_id
-        owned = self.tasks.get(session_id)
-        if owned is None:
-            self.tasks[session_id] = {key}
-        else:
-            owned.add(key)
-        self._box.on_rollback(partial(self._restore, key, ABSENT))
-
-    def revoke(self, key: Any) -> None:
-        """Remove the owner of a task."""
-        if self._transactions.interactive is not None:
-            self._change(key, ABSENT)
-            return
-        session_id = self.sessions.pop(key)
-        owned = self.tasks[session_id]
-        owned.remove(key)
-        if not owned:
-            del self.tasks[session_id]
-        self._box.on_rollback(partial(self._restore, key, session_id))
-
-    def revoke_all(self) -> None:
+    def remove_all(self) -> None:
         """Remove the owners of all tasks."""
         for key in list(self.sessions):
-            self._change(key, ABSENT)
+            self.remove(key)
 
     def drop_session(self, session_id: int) -> list[Any]:
         """Release the tasks of a closed session after the running transaction commits; failures are retried.
@@ -90,21 +64,6 @@ class TaskOwners(TransactionalDict[Any, int]):
         """Release a task without an owner, as the server's own session, whose rights cannot be revoked."""
         if key not in self.sessions:
             self._release(key)
-
-    def _store(self, key: Any, value: int) -> None:
-        """Set the owner of a task; `ABSENT` removes it."""
-        before = self.sessions.pop(key, None)
-        if before is not None:
-            tasks = self.tasks[before]
-            tasks.remove(key)
-            if not tasks:
-                del self.tasks[before]
-        if value is not ABSENT:
-            self.sessions[key] = value
-            owned = self.tasks.get(value)
-            if owned is None:
-                owned = self.tasks[value] = set()
-            owned.add(key)
 
     def _restore(self, key: Any, value: int) -> None:
         """Restore the owner on rollback; if that session has closed meanwhile, release the task."""

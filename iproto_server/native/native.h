@@ -66,8 +66,9 @@ typedef struct {
 typedef struct {
     RawObject base;
     PyObject *format, *fields; /* fields NULL: not decoded yet */
-    char may_peek;             /* whether one field may be decoded without the others, once */
+    char peeks;                /* how often one field may yet be decoded without the others */
 } TupleObject;
+enum { PEEKS_MAX = 3 };
 PyObject *tuple_fields(TupleObject *self); /* borrowed */
 PyObject *tuple_transform(PyObject *self, PyObject *const *args, Py_ssize_t count); /* tuple_transform.c */
 PyObject *new_tuple(PyObject *raw, PyObject *format, PyObject *fields); /* fields may be NULL */
@@ -249,6 +250,9 @@ PyObject *change_packed(Quick *primary, PyObject *secondaries, PyObject *key, Py
 /* What the engine changes of secondary indexes; 0 where Python has to do the work. */
 int changed_indexes(Quick *primary, PyObject *secondaries, ChangedIndex *indexes);
 
+/* two_way_dict.c */
+extern PyTypeObject DictUndo_Type;
+
 /* methods.c: compiled methods of Python's classes */
 typedef struct {
     PyMethodDef definition;
@@ -261,7 +265,8 @@ typedef struct {
     int count;
 } MethodTable;
 extern MethodTable stored_space_methods, read_space_methods, space_face_methods, index_face_methods,
-    spaces_facade_methods, indexes_facade_methods, box_methods, sessions_methods, connection_methods;
+    spaces_facade_methods, indexes_facade_methods, box_methods, sessions_methods, connection_methods,
+    two_way_dict_methods;
 
 #define METHOD_FUNCTION(name)                                                                                  \
     static PyObject *name(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names)

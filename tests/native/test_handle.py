@@ -68,6 +68,18 @@ def application() -> Application:
         box.space.twofold.replace([key, "x"])
 
     @procedure
+    def put_beside(box: Box, key: int) -> None:
+        box.space.scratch.replace([key])
+        box.space.rows.replace([key])
+        box.space.scratch.delete([key])
+
+    @procedure
+    def drop_beside(box: Box, key: int) -> None:
+        box.space.scratch.replace([key])
+        box.space.rows.delete([key])
+        box.space.scratch.replace([key + 1])
+
+    @procedure
     def put_aside(box: Box, key: int) -> None:
         box.space.scratch.replace([key])
 
@@ -246,6 +258,7 @@ keys = st.integers(0, 3)
 calls = (
     st.builds(call, st.sampled_from(["echo", "one"]), keys | st.text(max_size=3) | st.none())
     | st.builds(call, st.sampled_from(["put", "drop", "drop_twofold", "put_everywhere", "put_aside"]), keys)
+    | st.builds(call, st.sampled_from(["put_beside", "drop_beside"]), keys)
     | st.builds(call, st.sampled_from(["put_twofold", "put_and_tell", "put_and_wait", "wrap"]), keys)
     | st.builds(call, st.just("put_and_fail"), keys, st.sampled_from(["box", "type", "value"]))
     | st.builds(
