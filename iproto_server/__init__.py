@@ -29,6 +29,7 @@ __all__ = [
     "TransactionalTwoWayDict",
     "Trigger",
     "Tuple",
+    "TupleMap",
     "WaitQueue",
     "Waiter",
     "pack",
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
         TransactionalDict,
         TransactionalTwoWayDict,
         Tuple,
+        TupleMap,
         Waiter,
         WaitQueue,
     )

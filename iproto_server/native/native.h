@@ -54,6 +54,7 @@ typedef struct {
 void buffer_init(Buffer *buffer);
 void buffer_free(Buffer *buffer);
 uint8_t *buffer_grow(Buffer *buffer, Py_ssize_t count); /* NULL with an exception */
+int write_map_header(Buffer *buffer, uint64_t pairs);
 int write_value(Buffer *buffer, PyObject *value, int depth); /* 1; 0 unknown; -1 with an exception */
 int write_unsigned(Buffer *buffer, uint64_t value);
 
@@ -72,6 +73,12 @@ enum { PEEKS_MAX = 3 };
 PyObject *tuple_fields(TupleObject *self); /* borrowed */
 PyObject *tuple_transform(PyObject *self, PyObject *const *args, Py_ssize_t count); /* tuple_transform.c */
 PyObject *new_tuple(PyObject *raw, PyObject *format, PyObject *fields); /* fields may be NULL */
+PyObject *tuple_dict(TupleObject *self, int names_only); /* a new dict; NULL with an exception */
+
+/* tuple_map.c */
+extern PyTypeObject TupleMap_Type;
+PyObject *new_tuple_map(PyObject *row, int names_only);
+int write_tuple_map(Buffer *buffer, PyObject *map); /* returns as `write_value` */
 
 /* slots.c */
 typedef struct {
@@ -324,6 +331,7 @@ int space_packed_row_fits(PyObject *space, PyObject *raw); /* the same of bytes 
 /* The encoded primary key of a Tuple that fits; NULL, maybe with an exception, where Python has to look at it. */
 PyObject *space_fitting_row_key(PyObject *space, Quick *primary, PyObject *row);
 PyObject *format_names(PyObject *format); /* borrowed: the fields' numbers, a dict; NULL for no Format */
+PyObject *format_packed_names(PyObject *format); /* borrowed: a tuple; NULL for no Format */
 int prepare_updates(void);
 const RowFormat *space_row_format(PyObject *space); /* NULL where Python checks rows */
 PyObject *space_triggers(PyObject *space); /* borrowed: the `on_replace` functions, a tuple, or NULL */
@@ -471,12 +479,13 @@ int handle_rows(Handle *self, PyObject *connection, const uint64_t *header, Posi
 /* module.c: the Python functions that the compiled ones fall back on, in the order of the table there. */
 enum {
     PYTHON_UNPACK, PYTHON_PACK, PYTHON_DECODE_REQUEST, PYTHON_ENCODE_TUPLES, PYTHON_ENCODE_RESULT, PYTHON_FIRST_KEY,
-    PYTHON_CHANGE_ENTRIES, PYTHON_CARRY_OUT_UNTIL, PYTHON_COUNT
+    PYTHON_CHANGE_ENTRIES, PYTHON_CARRY_OUT_UNTIL, PYTHON_PACK_MAP, PYTHON_COUNT
 };
 extern PyObject *python_functions[PYTHON_COUNT];
 
 FUNCTION(native_unpack);
 FUNCTION(native_pack);
+FUNCTION(native_pack_map);
 FUNCTION(native_decode_request);
 FUNCTION(native_cut_frames);
 FUNCTION(native_encode_tuples);

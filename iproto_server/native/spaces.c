@@ -19,8 +19,8 @@ Slot manager_slots[MANAGER_SLOTS] = {
 };
 
 static PyTypeObject *manager_type, *format_type, *list_type;
-enum { CHECK, NAMES, FORMAT_SLOTS };
-static Slot format_slots[FORMAT_SLOTS] = {{"check", 0}, {"names", 0}}, list_functions = {"functions", 0};
+enum { CHECK, NAMES, PACKED_NAMES, FORMAT_SLOTS };
+static Slot format_slots[FORMAT_SLOTS] = {{"check", 0}, {"names", 0}, {"packed_names", 0}}, list_functions = {"functions", 0};
 
 /* -- what is usual -- */
 
@@ -73,6 +73,12 @@ PyObject *format_names(PyObject *format)
 {
     PyObject *names = format_slot(format, NAMES);
     return names && PyDict_CheckExact(names) ? names : NULL;
+}
+
+PyObject *format_packed_names(PyObject *format)
+{
+    PyObject *names = format_slot(format, PACKED_NAMES);
+    return names && PyTuple_CheckExact(names) ? names : NULL;
 }
 
 int space_row_fits(PyObject *space, PyObject *row)

@@ -309,29 +309,45 @@ static int add_names(PyObject *map, PyObject *names, PyObject *fields)
     return 0;
 }
 
-static PyObject *tuple_tomap(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *given)
+PyObject *tuple_dict(TupleObject *self, int names_only)
 {
-    int names_only = 1;
-    if (count || (given && (PyTuple_GET_SIZE(given) != 1
-                            || PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(given, 0), "names_only")))) {
-        PyErr_SetString(PyExc_TypeError, "tomap() takes names_only, by its name");
-        return NULL;
-    }
-    if (given && (names_only = PyObject_IsTrue(args[0])) < 0)
-        return NULL;
-    PyObject *fields = tuple_fields((TupleObject *)self), *format = ((TupleObject *)self)->format;
-    PyObject *map = fields ? PyDict_New() : NULL;
+    PyObject *fields = tuple_fields(self), *map = fields ? PyDict_New() : NULL;
     if (!map)
         return NULL;
     int failed = !names_only && add_numbers(map, fields) < 0;
-    if (!failed && format && format != Py_None) {
-        PyObject *names = tuple_names((TupleObject *)self);
+    if (!failed && self->format && self->format != Py_None) {
+        PyObject *names = tuple_names(self);
         failed = !names || add_names(map, names, fields) < 0;
         Py_XDECREF(names);
     }
     if (failed)
         Py_CLEAR(map);
     return map;
+}
+
+/* Whether only names are asked for; -1 with an exception. */
+static int read_names_only(const char *method, PyObject *const *args, Py_ssize_t count, PyObject *given)
+{
+    if (!count && !given)
+        return 1;
+    if (count || PyTuple_GET_SIZE(given) != 1
+        || PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(given, 0), "names_only")) {
+        PyErr_Format(PyExc_TypeError, "%s() takes names_only, by its name", method);
+        return -1;
+    }
+    return PyObject_IsTrue(args[0]);
+}
+
+static PyObject *tuple_tomap(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *given)
+{
+    int names_only = read_names_only("tomap", args, count, given);
+    return names_only < 0 ? NULL : tuple_dict((TupleObject *)self, names_only);
+}
+
+static PyObject *tuple_as_map(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *given)
+{
+    int names_only = read_names_only("as_map", args, count, given);
+    return names_only < 0 ? NULL : new_tuple_map(self, names_only);
 }
 
 /* What a sequence has beside these: lists have it, too. */
@@ -363,6 +379,8 @@ static PyMethodDef tuple_methods[] = {
     {"get", (PyCFunction)(void (*)(void))tuple_get, METH_VARARGS | METH_KEYWORDS, "The field, or a default."},
     {"assume", (PyCFunction)(void (*)(void))tuple_assume, METH_FASTCALL, "Take over another tuple's fields."},
     {"tomap", (PyCFunction)(void (*)(void))tuple_tomap, METH_FASTCALL | METH_KEYWORDS, "The fields by name."},
+    {"as_map", (PyCFunction)(void (*)(void))tuple_as_map, METH_FASTCALL | METH_KEYWORDS,
+     "The fields by name, as a read-only mapping."},
     {"transform", (PyCFunction)(void (*)(void))tuple_transform, METH_FASTCALL,
      "A copy with some fields replaced by others."},
     {"index", tuple_index, METH_VARARGS, "The number of the first field that has a value."},

@@ -102,6 +102,11 @@ static int write_size(Buffer *buffer, uint64_t size, uint8_t small, uint64_t sma
     return 0;
 }
 
+int write_map_header(Buffer *buffer, uint64_t pairs)
+{
+    return write_size(buffer, pairs, 0x80, 0x0f, 0, 0xde);
+}
+
 static int write_copy(Buffer *buffer, const void *data, Py_ssize_t size)
 {
     uint8_t *at = buffer_grow(buffer, size);
@@ -142,7 +147,7 @@ static int write_items(Buffer *buffer, PyObject *const *items, Py_ssize_t count,
 
 static int write_dict(Buffer *buffer, PyObject *dict, int depth)
 {
-    int done = write_size(buffer, (uint64_t)PyDict_GET_SIZE(dict), 0x80, 0x0f, 0, 0xde);
+    int done = write_map_header(buffer, (uint64_t)PyDict_GET_SIZE(dict));
     PyObject *key, *value;
     Py_ssize_t position = 0;
     while (done == 1 && PyDict_Next(dict, &position, &key, &value)) {
@@ -165,6 +170,8 @@ int write_value(Buffer *buffer, PyObject *value, int depth)
         PyObject *raw = ((RawObject *)value)->raw;
         return PyBytes_CheckExact(raw) ? write_copy(buffer, PyBytes_AS_STRING(raw), PyBytes_GET_SIZE(raw)) : 0;
     }
+    if (type == &TupleMap_Type)
+        return write_tuple_map(buffer, value);
     if (value == Py_None)
         return write_headed(buffer, 0xc0, 0, 0);
     if (type == &PyBool_Type)

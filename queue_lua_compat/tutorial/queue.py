@@ -23,6 +23,7 @@ from iproto_server import (
     ErrorCode,
     IteratorType,
     Tuple,
+    TupleMap,
     Waiter,
     WaitQueue,
 )
@@ -41,8 +42,6 @@ _READY_KEY: Final = [READY]
 _DUE_BATCH: Final = 1000
 _NOT_GIVEN: Final = object()
 _KEPT: Final = "queue_lua_compat.tutorial"
-
-Task = dict[str | int, Any]
 
 
 class TutorialQueue:
@@ -102,7 +101,7 @@ class TutorialQueue:
 
     # -- procedures --
 
-    def put(self, box: Box, data: object = _NOT_GIVEN, options: object = None, *_: object) -> Task:
+    def put(self, box: Box, data: object = _NOT_GIVEN, options: object = None, *_: object) -> TupleMap:
         """Add a task. Its id is the time in nanoseconds, or one more than the last id when that is not less.
 
         Parameters:
@@ -123,11 +122,11 @@ class TutorialQueue:
             del row[-1]  # the space's format names the missing field in its error
         task = self._insert(row)
         self._kept["last_id"] = task[0]
-        return task.tomap()
+        return task.as_map()
 
     def put_many(
         self, box: Box, tasks: object = _NOT_GIVEN, options: object = None, *_: object
-    ) -> list[Task]:
+    ) -> list[TupleMap]:
         """Add many tasks, or none if one is refused.
 
         Parameters:
@@ -152,7 +151,7 @@ class TutorialQueue:
                     raise
                 row[0] += 1
 
-    def take(self, box: Box, timeout: object = None, *_: object) -> Task | Waiter | None:
+    def take(self, box: Box, timeout: object = None, *_: object) -> TupleMap | Waiter | None:
         """Take the oldest ready task.
 
         Parameters:
@@ -170,7 +169,7 @@ class TutorialQueue:
 
     def take_many(
         self, box: Box, n: object = None, timeout: object = None, *_: object
-    ) -> list[Task] | Waiter | None:
+    ) -> list[TupleMap] | Waiter | None:
         """Take the oldest ready tasks, waiting only if there is none.
 
         Parameters:
@@ -191,7 +190,7 @@ class TutorialQueue:
             return None
         return self._waiting.park(seconds, None, (count,))
 
-    def ack(self, box: Box, task_id: object = _NOT_GIVEN, *_: object) -> Task:
+    def ack(self, box: Box, task_id: object = _NOT_GIVEN, *_: object) -> TupleMap:
         """Remove a task that this connection has taken.
 
         Parameters:
@@ -206,9 +205,9 @@ class TutorialQueue:
         task = self._space.delete(key)
         if task is None:
             raise _not_found(key)
-        return task.tomap()
+        return task.as_map()
 
-    def ack_many(self, box: Box, task_ids: object = _NOT_GIVEN, *_: object) -> list[Task]:
+    def ack_many(self, box: Box, task_ids: object = _NOT_GIVEN, *_: object) -> list[TupleMap]:
         """Remove tasks that this connection has taken, or none if it does not own one of them.
 
         Parameters:
@@ -222,7 +221,7 @@ class TutorialQueue:
         with box.in_transaction():
             return [self.ack(box, task_id) for task_id in list_of(task_ids, "ids")]
 
-    def release(self, box: Box, task_id: object = _NOT_GIVEN, options: object = None, *_: object) -> Task:
+    def release(self, box: Box, task_id: object = _NOT_GIVEN, options: object = None, *_: object) -> TupleMap:
         """Make a task that this connection has taken ready again.
 
         Parameters:
@@ -244,7 +243,7 @@ class TutorialQueue:
         task = self._space.update(key, operations)
         if task is None:
             raise _not_found(key)
-        return task.tomap()
+        return task.as_map()
 
     def stats(self, box: Box, *_: object) -> dict[str, int]:
         """Return the number of tasks, in all and by status."""
@@ -263,7 +262,7 @@ class TutorialQueue:
 
     # -- ownership --
 
-    def _take_first(self) -> Task | None:
+    def _take_first(self) -> TupleMap | None:
         """Take the oldest ready task for the current session, if there is one."""
         session = self._session.current
         found = self._ready.first(_READY_KEY)
@@ -274,10 +273,10 @@ class TutorialQueue:
         task = self._space.update(key, _TAKE)
         assert task is not None
         self._owners.put(key, session.id)
-        return task.tomap()
+        return task.as_map()
 
-    def _take_up_to(self, count: int) -> list[Task]:
-        tasks: list[Task] = []
+    def _take_up_to(self, count: int) -> list[TupleMap]:
+        tasks: list[TupleMap] = []
         while len(tasks) < count:
             task = self._take_first()
             if task is None:
@@ -287,8 +286,10 @@ class TutorialQueue:
 
     def _take_when_woken(self, count: int | None = None) -> object:
         """Take one task, or with a count a list of up to that many."""
-        found = self._take_first() if count is None else self._take_up_to(count)
-        return found or STILL_WAITING
+        if count is not None:
+            return self._take_up_to(count) or STILL_WAITING
+        task = self._take_first()
+        return STILL_WAITING if task is None else task
 
     def _own_task(self, task_id: object) -> Any:
         """Return the key of a task that the current session has taken. Raises BoxError if it has not.
