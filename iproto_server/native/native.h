@@ -53,10 +53,46 @@ typedef struct {
 
 void buffer_init(Buffer *buffer);
 void buffer_free(Buffer *buffer);
-uint8_t *buffer_grow(Buffer *buffer, Py_ssize_t count); /* NULL with an exception */
+int buffer_enlarge(Buffer *buffer, Py_ssize_t count); /* make room for so many more bytes; -1 with an exception */
 int write_map_header(Buffer *buffer, uint64_t pairs);
 int write_value(Buffer *buffer, PyObject *value, int depth); /* 1; 0 unknown; -1 with an exception */
 int write_unsigned(Buffer *buffer, uint64_t value);
+
+/* Make room for some more bytes, and return where they begin; NULL with an exception. */
+static inline uint8_t *buffer_grow(Buffer *buffer, Py_ssize_t count)
+{
+    if (count > buffer->room - buffer->size && buffer_enlarge(buffer, count) < 0)
+        return NULL;
+    uint8_t *at = buffer->data + buffer->size;
+    buffer->size += count;
+    return at;
+}
+
+/* Objects of a type that are kept for the next ones, since making and dropping them is what costs. Their type is a
+ * static one, and they take no part in garbage collection. */
+#ifdef __SANITIZE_ADDRESS__
+#define FREE_MAX 0 /* so that uses of what was freed are found */
+#else
+#define FREE_MAX 128
+#endif
+typedef struct {
+    int count;
+    PyObject *objects[FREE_MAX + 1];
+} FreeList;
+
+/* A new object, of which only the head is set; NULL with an exception. */
+static inline PyObject *free_list_new(FreeList *list, PyTypeObject *type)
+{
+    return list->count ? PyObject_Init(list->objects[--list->count], type) : _PyObject_New(type);
+}
+
+static inline void free_list_drop(FreeList *list, PyObject *object)
+{
+    if (list->count < FREE_MAX)
+        list->objects[list->count++] = object;
+    else
+        PyObject_Free(object);
+}
 
 /* tuples.c */
 extern PyTypeObject Raw_Type, Tuple_Type;
@@ -67,12 +103,13 @@ typedef struct {
 typedef struct {
     RawObject base;
     PyObject *format, *fields; /* fields NULL: not decoded yet */
-    char peeks;                /* how often one field may yet be decoded without the others */
+    char peeks;                /* how many more fields may be decoded without the others */
 } TupleObject;
 enum { PEEKS_MAX = 3 };
 PyObject *tuple_fields(TupleObject *self); /* borrowed */
 PyObject *tuple_transform(PyObject *self, PyObject *const *args, Py_ssize_t count); /* tuple_transform.c */
 PyObject *new_tuple(PyObject *raw, PyObject *format, PyObject *fields); /* fields may be NULL */
+PyObject *stored_tuple(PyObject *raw, PyObject *format); /* the same of bytes that are known to be well-formed */
 PyObject *tuple_dict(TupleObject *self, int names_only); /* a new dict; NULL with an exception */
 
 /* tuple_map.c */
@@ -381,6 +418,8 @@ int prepare_statements(void);
 PyObject *encode_ok(uint64_t sync, uint32_t version);
 PyObject *encode_rows(uint64_t sync, uint32_t version, PyObject *const *raws, Py_ssize_t count); /* the same */
 PyObject *encode_result(uint64_t sync, uint32_t version, PyObject *result); /* NULL, maybe without an exception */
+/* The same, appended to a buffer, which stays as it is where that fails. Returns as `write_value`. */
+int append_response(Buffer *buffer, uint64_t sync, uint32_t version, PyObject *result);
 PyObject *encode_packed_rows(uint64_t sync, uint32_t version, const PackedRow *rows, int count); /* the same */
 PyObject *encode_change(uint64_t type, uint64_t replica_id, uint64_t lsn, double timestamp, uint64_t space,
                         PyObject *raw);

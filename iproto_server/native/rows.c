@@ -115,17 +115,27 @@ static int write_result(Buffer *buffer, PyObject *result, uint32_t *values)
     return done;
 }
 
+int append_response(Buffer *buffer, uint64_t sync, uint32_t version, PyObject *result)
+{
+    uint32_t values;
+    Py_ssize_t start = buffer->size;
+    int done = buffer_grow(buffer, RESPONSE_HEAD) ? write_result(buffer, result, &values) : -1;
+    Py_ssize_t size = buffer->size - start;
+    if (done == 1 && size < UINT32_MAX) {
+        put_response_head(buffer->data + start, sync, version, values, size - RESPONSE_HEAD);
+        return 1;
+    }
+    buffer->size = start;
+    return done < 0 ? -1 : 0;
+}
+
 PyObject *encode_result(uint64_t sync, uint32_t version, PyObject *result)
 {
     Buffer buffer;
     buffer_init(&buffer);
-    uint32_t values;
     PyObject *response = NULL;
-    int done = buffer_grow(&buffer, RESPONSE_HEAD) ? write_result(&buffer, result, &values) : -1;
-    if (done > 0 && buffer.size < UINT32_MAX) {
-        put_response_head(buffer.data, sync, version, values, buffer.size - RESPONSE_HEAD);
+    if (append_response(&buffer, sync, version, result) == 1)
         response = PyBytes_FromStringAndSize((const char *)buffer.data, buffer.size);
-    }
     buffer_free(&buffer);
     return response;
 }

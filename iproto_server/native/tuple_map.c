@@ -103,9 +103,11 @@ FUNCTION(native_pack_map)
 
 /* -- the mapping -- */
 
+static FreeList free_maps;
+
 PyObject *new_tuple_map(PyObject *row, int names_only)
 {
-    TupleMapObject *self = PyObject_New(TupleMapObject, &TupleMap_Type);
+    TupleMapObject *self = (TupleMapObject *)free_list_new(&free_maps, &TupleMap_Type);
     if (self) {
         self->base.raw = NULL;
         self->row = (TupleObject *)Py_NewRef(row);
@@ -134,7 +136,7 @@ static void map_dealloc(PyObject *self)
 {
     Py_DECREF(((TupleMapObject *)self)->row);
     Py_XDECREF(((TupleMapObject *)self)->items);
-    PyObject_Free(self);
+    free_list_drop(&free_maps, self);
 }
 
 /* What reads are answered from, borrowed; NULL with an exception. */

@@ -18,28 +18,20 @@ void buffer_free(Buffer *buffer)
         PyMem_Free(buffer->data);
 }
 
-/* Make room for some more bytes, and return where they begin. */
-uint8_t *buffer_grow(Buffer *buffer, Py_ssize_t count)
+int buffer_enlarge(Buffer *buffer, Py_ssize_t count)
 {
-    if (count > buffer->room - buffer->size) {
-        if (count > PY_SSIZE_T_MAX / 4 - buffer->size) {
-            PyErr_NoMemory();
-            return NULL;
-        }
-        Py_ssize_t room = 2 * (buffer->size + count);
-        uint8_t *data = PyMem_Malloc((size_t)room);
-        if (!data) {
-            PyErr_NoMemory();
-            return NULL;
-        }
-        memcpy(data, buffer->data, (size_t)buffer->size);
-        buffer_free(buffer);
-        buffer->data = data;
-        buffer->room = room;
+    int fits = count <= PY_SSIZE_T_MAX / 4 - buffer->size;
+    Py_ssize_t room = fits ? 2 * (buffer->size + count) : 0;
+    uint8_t *data = fits ? PyMem_Malloc((size_t)room) : NULL;
+    if (!data) {
+        PyErr_NoMemory();
+        return -1;
     }
-    uint8_t *at = buffer->data + buffer->size;
-    buffer->size += count;
-    return at;
+    memcpy(data, buffer->data, (size_t)buffer->size);
+    buffer_free(buffer);
+    buffer->data = data;
+    buffer->room = room;
+    return 0;
 }
 
 static int write_headed(Buffer *buffer, uint8_t first, uint64_t value, int width)
@@ -116,10 +108,22 @@ static int write_copy(Buffer *buffer, const void *data, Py_ssize_t size)
     return 1;
 }
 
+static int write_short_text(Buffer *buffer, PyObject *text, Py_ssize_t size)
+{
+    uint8_t *at = buffer_grow(buffer, 1 + size);
+    if (!at)
+        return -1;
+    *at = (uint8_t)(0xa0 + size);
+    memcpy(at + 1, PyUnicode_1BYTE_DATA(text), (size_t)size);
+    return 1;
+}
+
 static int write_text(Buffer *buffer, PyObject *text)
 {
     if (PyUnicode_IS_COMPACT_ASCII(text)) {
         Py_ssize_t size = PyUnicode_GET_LENGTH(text);
+        if (size < 0x20)
+            return write_short_text(buffer, text, size);
         int done = write_size(buffer, (uint64_t)size, 0xa0, 0x1f, 0xd9, 0xda);
         return done == 1 ? write_copy(buffer, PyUnicode_1BYTE_DATA(text), size) : done;
     }

@@ -30,6 +30,12 @@ pytestmark = needs_compiled_server
 
 SPACE = 600
 
+SIMILAR = [
+    *("ab", "ba", "éa", "aé"),
+    *(head + "a" * size for head in "xyz" for size in (1, 30, 31, 60, 61, 62, 80, 300)),
+]
+"""Names of procedures."""
+
 
 def application() -> Application:
     """Procedures that end in all ways in which a procedure may end."""
@@ -132,6 +138,12 @@ def application() -> Application:
     @procedure
     def who(box: Box) -> object:
         return box.session.id(), box.session.user(), box.session.sync()
+
+    def named(name: str) -> None:
+        app.procedure(name)(lambda box, *values: [name, *values])
+
+    for name in SIMILAR:
+        named(name)
 
     @procedure
     def wrap(box: Box, key: int) -> object:
@@ -373,6 +385,14 @@ def test_odd_requests(name: str, user: str) -> None:
     compiled, python = Side(is_compiled=True), Side(is_compiled=False)
     assert compiled.handle(ODD[name], user) == python.handle(ODD[name], user)
     assert compiled.state() == python.state()
+
+
+def test_procedures_with_similar_names() -> None:
+    sides = [Side(is_compiled) for is_compiled in (True, False)]
+    names = [*SIMILAR, *reversed(SIMILAR), "xb", "xa", *(name[:-1] for name in SIMILAR), *SIMILAR]
+    for name in names:
+        frame = call(name, name)
+        assert sides[0].handle(frame) == sides[1].handle(frame)
 
 
 def test_a_read_only_box() -> None:

@@ -202,12 +202,26 @@ class TestReadOnlyMaps:
 
     def test_it_equals_mappings_with_the_same_items(self) -> None:
         ann, same = row(1, "Ann").as_map(), {"id": 1, "name": "Ann"}
-        mappings = (same, MappingProxyType(same), UserDict(same), OrderedDict(same), row(1.0, "Ann").as_map())
+        mappings: tuple[Any, ...] = (
+            same,
+            MappingProxyType(same),
+            UserDict(same),
+            OrderedDict(same),
+            row(1.0, "Ann").as_map(),
+        )
         for other in mappings:
             assert ann == other
             assert other == ann
             assert [ann] == [other]
-        others = ({}, {"id": 1}, {**same, "note": None}, row(1, named=False).as_map(), [1], 1, "id")
+        others: tuple[Any, ...] = (
+            {},
+            {"id": 1},
+            {**same, "note": None},
+            row(1, named=False).as_map(),
+            [1],
+            1,
+            "id",
+        )
         for other in others:
             assert ann != other
             assert other != ann
