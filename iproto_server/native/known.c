@@ -10,8 +10,7 @@ Slot log_mode = {"mode"}, log_replica_id = {"_replica_id"}, log_lsn = {"_lsn"}, 
 Slot session_id = {"id"}, session_sync = {"sync"}, session_credentials = {"credentials"};
 Slot sessions_current = {"current"}, sessions_background = {"background"};
 Slot credentials_universe = {"universe"};
-Slot connection_server = {"_server"}, connection_output = {"_output"}, connection_logged = {"_logged"},
-    connection_output_size = {"_output_size"}, connection_held_size = {"_held_size"},
+Slot connection_server = {"_server"}, connection_output = {"_output"}, connection_held_size = {"_held_size"},
     connection_has_output = {"_has_output"}, connection_is_write_paused = {"_is_write_paused"},
     connection_is_closing = {"is_closing"}, connection_in_flight = {"in_flight"},
     connection_is_held = {"_is_held"}, connection_is_suspended = {"_is_suspended"},
@@ -42,7 +41,7 @@ static const struct {
         &procedure_name, &procedure_function, &procedure_is_async}},
     [KNOWN_WAITER] = {"iproto_server.box.api.waiter", "Waiter", {NULL}},
     [KNOWN_CONNECTION] = {"iproto_server.server.connection.connection", "Connection", {
-        &connection_server, &connection_output, &connection_logged, &connection_output_size, &connection_held_size,
+        &connection_server, &connection_output, &connection_held_size,
         &connection_has_output, &connection_is_write_paused, &connection_is_closing, &connection_in_flight,
         &connection_is_held, &connection_has_hurried, &connection_fault, &connection_decoder, &connection_handle,
         &connection_transport, &connection_traffic, &connection_has_received, &connection_is_suspended,

@@ -48,11 +48,15 @@ PyObject *unpack_array(PyObject *raw); /* the same; a list */
 typedef struct {
     uint8_t *data;
     Py_ssize_t size, room;
+    PyObject *bytes; /* which `data` is in, once `first` is too small; else NULL */
     uint8_t first[1024];
 } Buffer;
 
 void buffer_init(Buffer *buffer);
 void buffer_free(Buffer *buffer);
+int buffer_reserve(Buffer *buffer, Py_ssize_t room); /* 0; -1 with an exception */
+void buffer_hold(Buffer *buffer, PyObject *bytes); /* instead of what it holds; what is written goes elsewhere */
+PyObject *buffer_take(Buffer *buffer); /* all of it as bytes, and the buffer is empty; NULL with an exception */
 uint8_t *buffer_grow(Buffer *buffer, Py_ssize_t count); /* NULL with an exception */
 int write_value(Buffer *buffer, PyObject *value, int depth); /* 1; 0 unknown; -1 with an exception */
 int write_unsigned(Buffer *buffer, uint64_t value);
@@ -105,7 +109,7 @@ extern Slot space_id, space_is_temporary, space_is_local;
 extern Slot log_mode, log_replica_id, log_lsn, log_waiting, log_timestamp, log_clock, log_is_failing, log_is_closed;
 extern Slot session_id, session_sync, session_credentials, sessions_current, sessions_background;
 extern Slot credentials_universe, procedure_name, procedure_function, procedure_is_async;
-extern Slot connection_server, connection_output, connection_logged, connection_output_size, connection_held_size,
+extern Slot connection_server, connection_output, connection_held_size,
     connection_has_output, connection_is_write_paused, connection_is_closing, connection_in_flight,
     connection_is_held, connection_is_suspended, connection_has_hurried, connection_fault, connection_decoder,
     connection_handle, connection_transport, connection_traffic, connection_has_received, connection_session;
@@ -370,10 +374,12 @@ int space_change(PyObject *space, PyObject *key, PyObject *old, PyObject *new, P
 int prepare_statements(void);
 
 /* rows.c */
-PyObject *encode_ok(uint64_t sync, uint32_t version);
-PyObject *encode_rows(uint64_t sync, uint32_t version, PyObject *const *raws, Py_ssize_t count); /* the same */
-PyObject *encode_result(uint64_t sync, uint32_t version, PyObject *result); /* NULL, maybe without an exception */
-PyObject *encode_packed_rows(uint64_t sync, uint32_t version, const PackedRow *rows, int count); /* the same */
+/* Append a response to a buffer. They return 1; 0 where that is for Python; -1 with an exception; then nothing was
+ * appended. */
+int write_ok(Buffer *buffer, uint64_t sync, uint32_t version);
+int write_rows(Buffer *buffer, uint64_t sync, uint32_t version, PyObject *const *raws, Py_ssize_t count);
+int write_packed_rows(Buffer *buffer, uint64_t sync, uint32_t version, const PackedRow *rows, int count);
+int write_result(Buffer *buffer, uint64_t sync, uint32_t version, PyObject *result);
 PyObject *encode_change(uint64_t type, uint64_t replica_id, uint64_t lsn, double timestamp, uint64_t space,
                         PyObject *raw);
 /* The same, where `data` becomes the place for so many bytes of a tuple or key. */
@@ -381,8 +387,8 @@ PyObject *new_change_row(uint64_t type, uint64_t replica_id, uint64_t lsn, doubl
                          Py_ssize_t size, uint8_t **data);
 PyObject *first_key(PyObject *row); /* NULL, maybe without an exception */
 
-/* connection.c */
-extern PyTypeObject Traffic_Type;
+/* outgoing.c */
+extern PyTypeObject Traffic_Type, Output_Type;
 typedef struct {
     PyObject_HEAD
     long long received, sent;
@@ -397,8 +403,22 @@ static inline TrafficObject *traffic_of(PyObject *connection)
     PyObject *traffic = get_slot(connection, &connection_traffic);
     return traffic && Py_TYPE(traffic) == &Traffic_Type ? (TrafficObject *)traffic : NULL;
 }
+PyObject *send_output(PyObject *connection);           /* these two: NULL, maybe without an exception */
+PyObject *send_bytes(PyObject *connection, PyObject *data);
+Py_ssize_t unsent_size(PyObject *connection); /* of what it has answered; -1 with an exception */
 int may_send(PyObject *connection, Py_ssize_t size); /* whether rows may be answered now; -1 with an exception */
 PyObject *reply(PyObject *connection, PyObject *manager, PyObject *response);
+/* A response that is written to where it is sent from. `response_begin` returns where, NULL with an exception; `_send` or
+ * `_drop` is due then, before anything else may be answered. */
+typedef struct {
+    PyObject *connection;
+    Buffer *buffer;
+    Py_ssize_t start;
+    Buffer own;
+} Response;
+Buffer *response_begin(Response *response, PyObject *connection);
+PyObject *response_send(Response *response, PyObject *manager); /* None; NULL with an exception */
+void response_drop(Response *response);
 
 /* frames.c: frames that wait. Each is given as the place where it begins and ends; what is returned, a new reference,
  * keeps its bytes there. */
@@ -455,15 +475,19 @@ typedef struct {
     uint64_t type, sync;
     uint32_t schema_version;
     const RowBody *body;
-    PyObject *space;
+    PyObject *connection, *space;
     Key key;
     int found; /* how many rows were read */
 } RowRequest;
-PyObject *select_response(RowRequest *request); /* of rows as they are in the engine */
-PyObject *change_response(const RowRequest *request); /* the same, and the change is made */
+/* They return 1; 0 where Python has to look, and nothing has changed; -1 with an exception. */
+int select_response(RowRequest *request, Response *response); /* of rows as they are in the engine */
+int change_response(const RowRequest *request, Response *response); /* the same, and the change is made */
 Quick *space_index(PyObject *space, uint64_t index_id, int *is_primary); /* lookups.c; borrowed */
 /* lookups.c: the encoded key of a request, of so many values; 1, or 0 unknown, or -1 with an exception */
 int request_key(Quick *quick, const Key *key, KeyBuffer *encoded, int *values);
+
+/* Write the response with these rows: 1; 0 where that is for Python; -1 with an exception. */
+int answer_rows(const RowRequest *request, Response *response, const PackedRow *rows, int count);
 
 /* Answer a request for rows. Returns its cost; 0 unknown, nothing has changed; -1 with an exception. */
 int handle_rows(Handle *self, PyObject *connection, const uint64_t *header, Position at, Position end);

@@ -10,12 +10,46 @@ void buffer_init(Buffer *buffer)
     buffer->data = buffer->first;
     buffer->size = 0;
     buffer->room = sizeof buffer->first;
+    buffer->bytes = NULL;
 }
 
 void buffer_free(Buffer *buffer)
 {
-    if (buffer->data != buffer->first)
-        PyMem_Free(buffer->data);
+    Py_CLEAR(buffer->bytes);
+}
+
+/* Let the buffer have room for so many bytes. Returns 0; -1 with an exception, and nothing has changed. */
+int buffer_reserve(Buffer *buffer, Py_ssize_t room)
+{
+    if (room <= buffer->room)
+        return 0;
+    PyObject *bytes = PyBytes_FromStringAndSize(NULL, room);
+    if (!bytes)
+        return -1;
+    memcpy(PyBytes_AS_STRING(bytes), buffer->data, (size_t)buffer->size);
+    Py_XSETREF(buffer->bytes, bytes);
+    buffer->data = (uint8_t *)PyBytes_AS_STRING(bytes);
+    buffer->room = room;
+    return 0;
+}
+
+void buffer_hold(Buffer *buffer, PyObject *bytes)
+{
+    Py_XSETREF(buffer->bytes, Py_NewRef(bytes));
+    buffer->data = (uint8_t *)PyBytes_AS_STRING(bytes);
+    buffer->size = buffer->room = PyBytes_GET_SIZE(bytes);
+}
+
+/* What was written, as bytes, which are copied only if there are few. The buffer is empty then, also if that fails. */
+PyObject *buffer_take(Buffer *buffer)
+{
+    PyObject *bytes = buffer->bytes;
+    if (!bytes)
+        bytes = PyBytes_FromStringAndSize((const char *)buffer->data, buffer->size);
+    else if (PyBytes_GET_SIZE(bytes) != buffer->size)
+        _PyBytes_Resize(&bytes, buffer->size);
+    buffer_init(buffer);
+    return bytes;
 }
 
 /* Make room for some more bytes, and return where they begin. */
@@ -26,16 +60,8 @@ uint8_t *buffer_grow(Buffer *buffer, Py_ssize_t count)
             PyErr_NoMemory();
             return NULL;
         }
-        Py_ssize_t room = 2 * (buffer->size + count);
-        uint8_t *data = PyMem_Malloc((size_t)room);
-        if (!data) {
-            PyErr_NoMemory();
+        if (buffer_reserve(buffer, 2 * (buffer->size + count)) < 0)
             return NULL;
-        }
-        memcpy(data, buffer->data, (size_t)buffer->size);
-        buffer_free(buffer);
-        buffer->data = data;
-        buffer->room = room;
     }
     uint8_t *at = buffer->data + buffer->size;
     buffer->size += count;
@@ -205,7 +231,7 @@ FUNCTION(native_pack)
     int done = write_value(&buffer, value, 0);
     PyObject *packed = NULL;
     if (done == 1)
-        packed = PyBytes_FromStringAndSize((const char *)buffer.data, buffer.size);
+        packed = buffer_take(&buffer);
     buffer_free(&buffer);
     return done ? packed : PyObject_CallOneArg(python_functions[PYTHON_PACK], value);
 }
