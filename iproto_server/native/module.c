@@ -58,6 +58,7 @@ static PyTypeObject *const types[] = {
     &CommittedChange_Type,
     &Traffic_Type,
     &Output_Type,
+    &LogRows_Type,
     &Frames_Type,
     &DictUndo_Type,
 };

@@ -57,7 +57,18 @@ void buffer_free(Buffer *buffer);
 int buffer_reserve(Buffer *buffer, Py_ssize_t room); /* 0; -1 with an exception */
 void buffer_hold(Buffer *buffer, PyObject *bytes); /* instead of what it holds; what is written goes elsewhere */
 PyObject *buffer_take(Buffer *buffer); /* all of it as bytes, and the buffer is empty; NULL with an exception */
-uint8_t *buffer_grow(Buffer *buffer, Py_ssize_t count); /* NULL with an exception */
+int buffer_make_room(Buffer *buffer, Py_ssize_t count); /* for some more bytes; -1 with an exception */
+
+/* Append some bytes, and return where they begin; NULL with an exception. */
+static inline uint8_t *buffer_grow(Buffer *buffer, Py_ssize_t count)
+{
+    if (count > buffer->room - buffer->size && buffer_make_room(buffer, count) < 0)
+        return NULL;
+    uint8_t *at = buffer->data + buffer->size;
+    buffer->size += count;
+    return at;
+}
+
 int write_value(Buffer *buffer, PyObject *value, int depth); /* 1; 0 unknown; -1 with an exception */
 int write_unsigned(Buffer *buffer, uint64_t value);
 
@@ -106,7 +117,7 @@ enum {
 };
 extern PyTypeObject *known[KNOWN_COUNT];
 extern Slot space_id, space_is_temporary, space_is_local;
-extern Slot log_mode, log_replica_id, log_lsn, log_waiting, log_timestamp, log_clock, log_is_failing, log_is_closed;
+extern Slot log_mode, log_waiting, log_clock, log_is_failing, log_is_closed;
 extern Slot session_id, session_sync, session_credentials, sessions_current, sessions_background;
 extern Slot credentials_universe, procedure_name, procedure_function, procedure_is_async;
 extern Slot connection_server, connection_output, connection_held_size,
@@ -127,15 +138,25 @@ void call_handling(PyObject *name, PyObject *const *args, size_t count); /* a me
  * `data` has yet to be filled; both kept for the write; the same taken back; or, once the change is made, committed.
  * They return -1 with an exception. `log_row_close` is due after `log_row_open`, failed or not. */
 typedef struct {
-    PyObject *log, *lsn, *encoded;
+    PyObject *rows;                /* LogRows */
+    Py_ssize_t start, place, end;  /* of the row, and of `data` in there */
     uint8_t *data;
 } LogRow;
 int commits_plainly(PyObject *manager, PyObject *space);
 int log_row_open(LogRow *row, PyObject *manager, uint64_t type, PyObject *space, size_t size);
 int log_row_append(const LogRow *row, PyObject *manager, PyObject *committed);
 void log_row_take_back(const LogRow *row, PyObject *manager);
-int log_row_commit(const LogRow *row, PyObject *manager);
+int log_row_commit(PyObject *manager);
 void log_row_close(LogRow *row);
+
+/* log_rows.c: the same for the rows alone, which must be LogRows */
+extern PyTypeObject LogRows_Type;
+int log_rows_are_empty(PyObject *rows);
+void log_rows_begin(PyObject *rows, double timestamp);
+int log_rows_open(LogRow *row, PyObject *rows, uint64_t type, uint64_t space_id, Py_ssize_t size);
+int log_rows_append(const LogRow *row);
+void log_rows_take_back(const LogRow *row);
+PyObject *log_rows_part(PyObject *rows, Py_ssize_t start, Py_ssize_t size); /* bytes */
 
 /* committed_change.c: `old` is bytes or None; the new row has `size` bytes at the log row's data */
 extern PyTypeObject CommittedChange_Type;
@@ -380,11 +401,9 @@ int write_ok(Buffer *buffer, uint64_t sync, uint32_t version);
 int write_rows(Buffer *buffer, uint64_t sync, uint32_t version, PyObject *const *raws, Py_ssize_t count);
 int write_packed_rows(Buffer *buffer, uint64_t sync, uint32_t version, const PackedRow *rows, int count);
 int write_result(Buffer *buffer, uint64_t sync, uint32_t version, PyObject *result);
-PyObject *encode_change(uint64_t type, uint64_t replica_id, uint64_t lsn, double timestamp, uint64_t space,
-                        PyObject *raw);
-/* The same, where `data` becomes the place for so many bytes of a tuple or key. */
-PyObject *new_change_row(uint64_t type, uint64_t replica_id, uint64_t lsn, double timestamp, uint64_t space,
-                         Py_ssize_t size, uint8_t **data);
+/* Write what is in front of the tuple or key, and return the position behind it. */
+uint8_t *put_change_head(uint8_t *at, uint64_t type, uint64_t replica_id, uint64_t lsn, double timestamp, uint64_t space);
+enum { CHANGE_HEAD_MAX = 17 + 4 * UNSIGNED_SIZE_MAX };
 PyObject *first_key(PyObject *row); /* NULL, maybe without an exception */
 
 /* outgoing.c */

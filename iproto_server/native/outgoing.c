@@ -30,57 +30,84 @@ typedef struct {
     size_t size : sizeof(size_t) * 8 - 1, is_pushed : 1; /* otherwise it rests on rows that are not written */
 } Mark;
 
-enum { FIRST_MARKS = 8 };
+enum { FIRST_MARKS = 8, SPARE = 64 };
 
-typedef struct {
-    PyObject_HEAD
+/* What there is to send. */
+typedef struct Pending {
     Buffer buffer;
-    Py_ssize_t expected; /* how much room may be needed at once */
     Mark *marks;
     Py_ssize_t count, room, logged; /* of marks; `logged` of them are not of pushed frames */
     Mark first[FIRST_MARKS];
+    struct Pending *next; /* of the spare ones */
+} Pending;
+
+typedef struct {
+    PyObject_HEAD
+    Pending *pending;      /* NULL while there is nothing: most connections have nothing to send */
+    Py_ssize_t expected; /* how much room may be needed at once */
 } OutputObject;
+
+static Pending *spare;
+static int spares;
 
 static OutputObject *as_output(PyObject *object)
 {
     return (OutputObject *)object;
 }
 
-static void init_marks(OutputObject *self)
+static Py_ssize_t size_of(const OutputObject *self)
 {
-    self->marks = self->first;
-    self->count = self->logged = 0;
-    self->room = FIRST_MARKS;
+    return self->pending ? self->pending->buffer.size : 0;
 }
 
-static void free_marks(OutputObject *self)
+static Pending *new_pending(void)
 {
-    if (self->marks != self->first)
-        PyMem_Free(self->marks);
-    init_marks(self);
+    Pending *pending = spare;
+    if (pending) {
+        spare = pending->next;
+        spares--;
+    } else if (!(pending = PyMem_Malloc(sizeof *pending))) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    buffer_init(&pending->buffer);
+    pending->marks = pending->first;
+    pending->count = pending->logged = 0;
+    pending->room = FIRST_MARKS;
+    return pending;
+}
+
+static void free_pending(OutputObject *self)
+{
+    Pending *pending = self->pending;
+    self->pending = NULL;
+    if (!pending)
+        return;
+    buffer_free(&pending->buffer);
+    if (pending->marks != pending->first)
+        PyMem_Free(pending->marks);
+    if (spares < SPARE) {
+        pending->next = spare;
+        spare = pending;
+        spares++;
+    } else
+        PyMem_Free(pending);
 }
 
 static PyObject *new_output(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
     if (PyTuple_GET_SIZE(args) || (keywords && PyDict_GET_SIZE(keywords)))
         return PyErr_Format(PyExc_TypeError, "Output() takes no arguments");
-    OutputObject *self = (OutputObject *)type->tp_alloc(type, 0);
-    if (self) {
-        buffer_init(&self->buffer);
-        init_marks(self);
-    }
-    return (PyObject *)self;
+    return type->tp_alloc(type, 0);
 }
 
 static void dealloc_output(PyObject *object)
 {
-    OutputObject *self = as_output(object);
-    buffer_free(&self->buffer);
-    free_marks(self);
+    free_pending(as_output(object));
     Py_TYPE(object)->tp_free(object);
 }
 
-static int grow_marks(OutputObject *self)
+static int grow_marks(Pending *self)
 {
     Py_ssize_t room = 2 * self->room;
     Mark *marks = PyMem_New(Mark, (size_t)room);
@@ -97,7 +124,7 @@ static int grow_marks(OutputObject *self)
 }
 
 /* Remember of what is behind `start` what it is. */
-static int mark(OutputObject *self, Py_ssize_t start, int is_pushed)
+static int mark(Pending *self, Py_ssize_t start, int is_pushed)
 {
     if (self->count == self->room && grow_marks(self) < 0)
         return -1;
@@ -106,10 +133,16 @@ static int mark(OutputObject *self, Py_ssize_t start, int is_pushed)
     return 0;
 }
 
-/* Have room for as much as was sent last. */
-static int expect(OutputObject *self)
+/* Where frames are put, with room for as much as was sent last; NULL with an exception. */
+static Pending *pending_of(OutputObject *self)
 {
-    return self->buffer.size || !self->expected ? 0 : buffer_reserve(&self->buffer, self->expected);
+    if (self->pending)
+        return self->pending;
+    if (!(self->pending = new_pending()))
+        return NULL;
+    if (self->expected && buffer_reserve(&self->pending->buffer, self->expected) < 0)
+        free_pending(self);
+    return self->pending;
 }
 
 static int append_bytes(Buffer *buffer, const void *data, Py_ssize_t size)
@@ -122,13 +155,12 @@ static int append_bytes(Buffer *buffer, const void *data, Py_ssize_t size)
 }
 
 /* Append a frame that was made elsewhere. Nothing has changed if that fails. */
-static int append_frame(OutputObject *self, PyObject *frame)
+static int append_frame(Buffer *buffer, PyObject *frame)
 {
-    if (!self->buffer.size && PyBytes_CheckExact(frame) && PyBytes_GET_SIZE(frame) > LARGE) {
-        buffer_hold(&self->buffer, frame);
-        return 0;
-    }
-    return expect(self) < 0 ? -1 : append_bytes(&self->buffer, PyBytes_AS_STRING(frame), PyBytes_GET_SIZE(frame));
+    if (buffer->size || !PyBytes_CheckExact(frame) || PyBytes_GET_SIZE(frame) <= LARGE)
+        return append_bytes(buffer, PyBytes_AS_STRING(frame), PyBytes_GET_SIZE(frame));
+    buffer_hold(buffer, frame);
+    return 0;
 }
 
 /* Forget what was appended last. */
@@ -145,12 +177,13 @@ static void cut_back(Buffer *buffer, Py_ssize_t size)
 /* Append a frame and, if `is_pushed` is not negative, remember what it is. */
 static int append_marked(OutputObject *self, PyObject *frame, int is_pushed)
 {
-    Py_ssize_t start = self->buffer.size;
-    if (append_frame(self, frame) < 0)
+    Pending *pending = pending_of(self);
+    Py_ssize_t start = pending ? pending->buffer.size : 0;
+    if (!pending || append_frame(&pending->buffer, frame) < 0)
         return -1;
-    if (is_pushed < 0 || mark(self, start, is_pushed) == 0)
+    if (is_pushed < 0 || mark(pending, start, is_pushed) == 0)
         return 0;
-    cut_back(&self->buffer, start);
+    cut_back(&pending->buffer, start);
     return -1;
 }
 
@@ -183,16 +216,19 @@ static PyObject *output_push(PyObject *self, PyObject *frame)
 /* Expect about as much next time. */
 static void note_size(OutputObject *self)
 {
-    Py_ssize_t size = self->buffer.size, more = size + size / 4;
-    self->expected = size <= (Py_ssize_t)sizeof self->buffer.first ? 0 : more < LARGE ? more : LARGE;
+    Py_ssize_t size = size_of(self), more = size + size / 4;
+    self->expected = size <= (Py_ssize_t)sizeof self->pending->buffer.first ? 0 : more < LARGE ? more : LARGE;
 }
 
 /* All frames; nothing is left. */
 static PyObject *take_all(OutputObject *self)
 {
+    if (!self->pending)
+        return PyBytes_FromStringAndSize(NULL, 0);
     note_size(self);
-    free_marks(self);
-    return buffer_take(&self->buffer);
+    PyObject *all = buffer_take(&self->pending->buffer);
+    free_pending(self);
+    return all;
 }
 
 static PyObject *output_take(PyObject *self, PyObject *ignored)
@@ -200,33 +236,12 @@ static PyObject *output_take(PyObject *self, PyObject *ignored)
     return take_all(as_output(self));
 }
 
-static void move_buffer(Buffer *to, Buffer *from)
-{
-    if (from->bytes) {
-        to->bytes = from->bytes;
-        to->data = from->data;
-        to->room = from->room;
-    } else
-        memcpy(to->first, from->first, (size_t)from->size);
-    to->size = from->size;
-    buffer_init(from);
-}
-
 /* Put all frames of an output in the place of those of another one. */
 static void move(OutputObject *to, OutputObject *from)
 {
-    free_marks(to);
-    buffer_free(&to->buffer);
-    buffer_init(&to->buffer);
-    move_buffer(&to->buffer, &from->buffer);
-    if (from->marks != from->first)
-        to->marks = from->marks;
-    else
-        memcpy(to->first, from->first, sizeof from->first);
-    to->count = from->count;
-    to->room = from->room;
-    to->logged = from->logged;
-    init_marks(from);
+    free_pending(to);
+    to->pending = from->pending;
+    from->pending = NULL;
 }
 
 static PyObject *output_hand_over(PyObject *object, PyObject *ignored)
@@ -239,13 +254,13 @@ static PyObject *output_hand_over(PyObject *object, PyObject *ignored)
     return (PyObject *)other;
 }
 
-static int copy_between(OutputObject *to, const OutputObject *from, Py_ssize_t start, Py_ssize_t end)
+static int copy_between(Pending *to, const Pending *from, Py_ssize_t start, Py_ssize_t end)
 {
     return append_bytes(&to->buffer, from->buffer.data + start, end - start);
 }
 
-/* Append the frame of a mark to another output; one that rests on rows as what is sent instead, if there is that. */
-static int copy_marked(OutputObject *to, const OutputObject *from, const Mark *marked, PyObject *refusal)
+/* Append the frame of a mark to others; one that rests on rows as what is sent instead, if there is that. */
+static int copy_marked(Pending *to, const Pending *from, const Mark *marked, PyObject *refusal)
 {
     Py_ssize_t start = to->buffer.size;
     if (marked->is_pushed || !refusal)
@@ -264,15 +279,21 @@ static int copy_marked(OutputObject *to, const OutputObject *from, const Mark *m
 /* Copy all frames to two other outputs: those that were pushed to `pushed`, if it is not NULL. */
 static int sort_out(const OutputObject *self, OutputObject *rest, OutputObject *pushed, PyObject *refusal)
 {
+    const Pending *from = self->pending;
+    Pending *to = pending_of(rest), *apart = pushed ? pending_of(pushed) : to;
     Py_ssize_t at = 0;
-    for (Py_ssize_t place = 0; place < self->count; place++) {
-        const Mark marked = self->marks[place];
-        OutputObject *to = pushed && marked.is_pushed ? pushed : rest;
-        if (copy_between(rest, self, at, marked.start) < 0 || copy_marked(to, self, &marked, refusal) < 0)
+    if (!to || !apart)
+        return -1;
+    if (!from)
+        return 0;
+    for (Py_ssize_t place = 0; place < from->count; place++) {
+        const Mark *marked = from->marks + place;
+        if (copy_between(to, from, at, marked->start) < 0
+            || copy_marked(marked->is_pushed ? apart : to, from, marked, refusal) < 0)
             return -1;
-        at = marked.start + (Py_ssize_t)marked.size;
+        at = marked->start + (Py_ssize_t)marked->size;
     }
-    return copy_between(rest, self, at, self->buffer.size);
+    return copy_between(to, from, at, from->buffer.size);
 }
 
 /* refuse(refusal): replace the responses that rest on rows by what `refusal` makes of each. */
@@ -308,17 +329,19 @@ static PyObject *output_take_pushed(PyObject *object, PyObject *ignored)
 
 static PyObject *output_size(PyObject *self, void *closure)
 {
-    return PyLong_FromSsize_t(as_output(self)->buffer.size);
+    return PyLong_FromSsize_t(size_of(as_output(self)));
 }
 
 static PyObject *output_has_logged(PyObject *self, void *closure)
 {
-    return PyBool_FromLong(as_output(self)->logged > 0);
+    const Pending *pending = as_output(self)->pending;
+    return PyBool_FromLong(pending && pending->logged);
 }
 
 static PyObject *output_has_pushed(PyObject *self, void *closure)
 {
-    return PyBool_FromLong(as_output(self)->count > as_output(self)->logged);
+    const Pending *pending = as_output(self)->pending;
+    return PyBool_FromLong(pending && pending->count > pending->logged);
 }
 
 static PyMethodDef output_methods[] = {
@@ -341,7 +364,7 @@ static PyGetSetDef output_attributes[] = {
 PyTypeObject Output_Type = {
     PyVarObject_HEAD_INIT(NULL, 0)
     .tp_name = "iproto_server.server.connection.pending_output.Output",
-    .tp_doc = "Frames that are sent in one piece.",
+    .tp_doc = "Pending that are sent in one piece.",
     .tp_basicsize = sizeof(OutputObject),
     .tp_flags = Py_TPFLAGS_DEFAULT,
     .tp_new = new_output,
@@ -361,7 +384,7 @@ Py_ssize_t unsent_size(PyObject *connection)
 {
     OutputObject *output = output_of(connection);
     if (output)
-        return output->buffer.size;
+        return size_of(output);
     PyErr_SetString(PyExc_TypeError, "a connection has an Output");
     return -1;
 }
@@ -455,10 +478,11 @@ Buffer *response_begin(Response *response, PyObject *connection)
         buffer_init(&response->own);
         return response->buffer;
     }
-    if (make_names() < 0 || expect(output) < 0)
+    Pending *pending = make_names() < 0 ? NULL : pending_of(output);
+    if (!pending)
         return NULL;
-    response->buffer = &output->buffer;
-    response->start = output->buffer.size;
+    response->buffer = &pending->buffer;
+    response->start = pending->buffer.size;
     return response->buffer;
 }
 
@@ -472,12 +496,12 @@ PyObject *response_send(Response *response, PyObject *manager)
     PyObject *connection = response->connection;
     if (response->buffer == &response->own)
         return reply(connection, manager, buffer_take(&response->own));
-    OutputObject *output = output_of(connection);
-    if (MANAGER(manager, HAS_LOGGED) == Py_True && mark(output, response->start, 0) < 0) {
+    Pending *pending = output_of(connection)->pending;
+    if (MANAGER(manager, HAS_LOGGED) == Py_True && mark(pending, response->start, 0) < 0) {
         response_drop(response);
         return NULL;
     }
-    return announce(connection, output->buffer.size - response->start);
+    return announce(connection, pending->buffer.size - response->start);
 }
 
 /* Takes the response over, which may be NULL with an exception. */
@@ -533,7 +557,7 @@ PyObject *send_output(PyObject *connection)
     if (!traffic || make_names() < 0)
         return NULL;
     set_slot(connection, &connection_has_output, Py_False);
-    if (!output->buffer.size)
+    if (!size_of(output))
         Py_RETURN_NONE;
     PyObject *data = take_all(output);
     return data ? send_data(connection, traffic, data) : NULL;

@@ -149,7 +149,7 @@ static int commit_row(Change *change, const LogRow *row, size_t size)
         committed = new_committed_change(change->request->space, change->quick->tree, change->kept, row, size);
     if (committed && log_row_append(row, change->manager, committed) == 0)
         done = change_trees(change, row, size, bsize);
-    if (done > 0 && log_row_commit(row, change->manager) < 0)
+    if (done > 0 && log_row_commit(change->manager) < 0)
         done = -1;
     Py_XDECREF(committed);
     Py_XDECREF(bsize);

@@ -159,40 +159,34 @@ int write_ok(Buffer *buffer, uint64_t sync, uint32_t version)
     return 1;
 }
 
-PyObject *new_change_row(uint64_t type, uint64_t replica_id, uint64_t lsn, double timestamp, uint64_t space,
-                         Py_ssize_t size, uint8_t **data)
+uint8_t *put_change_head(uint8_t *at, uint64_t type, uint64_t replica_id, uint64_t lsn, double timestamp, uint64_t space)
 {
-    Buffer buffer;
-    buffer_init(&buffer); /* which has room for all but the row */
-    memcpy(buffer_grow(&buffer, 2), "\x84\x00", 2);
-    write_unsigned(&buffer, type);
-    *buffer_grow(&buffer, 1) = 0x02;
-    write_unsigned(&buffer, replica_id);
-    *buffer_grow(&buffer, 1) = 0x03;
-    write_unsigned(&buffer, lsn);
+    *at++ = 0x84;
+    *at++ = 0x00;
+    at = put_unsigned(at, type);
+    *at++ = 0x02;
+    at = put_unsigned(at, replica_id);
+    *at++ = 0x03;
+    at = put_unsigned(at, lsn);
     uint64_t bits;
     memcpy(&bits, &timestamp, sizeof bits);
-    memcpy(buffer_grow(&buffer, 2), "\x04\xcb", 2);
-    put_big_endian(buffer_grow(&buffer, 8), bits, 8);
-    memcpy(buffer_grow(&buffer, 2), "\x82\x10", 2);
-    write_unsigned(&buffer, space);
-    *buffer_grow(&buffer, 1) = type == REQUEST_DELETE ? 0x20 : 0x21; /* DELETE has a key, the others a tuple */
-    PyObject *row = PyBytes_FromStringAndSize(NULL, buffer.size + size);
-    if (row) {
-        memcpy(PyBytes_AS_STRING(row), buffer.data, (size_t)buffer.size);
-        *data = (uint8_t *)PyBytes_AS_STRING(row) + buffer.size;
-    }
-    buffer_free(&buffer);
-    return row;
+    memcpy(at, "\x04\xcb", 2);
+    put_big_endian(at + 2, bits, 8);
+    memcpy(at + 10, "\x82\x10", 2);
+    at = put_unsigned(at + 12, space);
+    *at++ = type == REQUEST_DELETE ? 0x20 : 0x21; /* DELETE has a key, the others a tuple */
+    return at;
 }
 
-PyObject *encode_change(uint64_t type, uint64_t replica_id, uint64_t lsn, double timestamp, uint64_t space,
-                        PyObject *raw)
+static PyObject *encode_change(const uint64_t *numbers, double timestamp, PyObject *raw)
 {
-    uint8_t *data;
-    PyObject *row = new_change_row(type, replica_id, lsn, timestamp, space, PyBytes_GET_SIZE(raw), &data);
-    if (row)
-        memcpy(data, PyBytes_AS_STRING(raw), (size_t)PyBytes_GET_SIZE(raw));
+    uint8_t head[CHANGE_HEAD_MAX];
+    Py_ssize_t before = put_change_head(head, numbers[0], numbers[1], numbers[2], timestamp, numbers[4]) - head;
+    PyObject *row = PyBytes_FromStringAndSize(NULL, before + PyBytes_GET_SIZE(raw));
+    if (row) {
+        memcpy(PyBytes_AS_STRING(row), head, (size_t)before);
+        memcpy(PyBytes_AS_STRING(row) + before, PyBytes_AS_STRING(raw), (size_t)PyBytes_GET_SIZE(raw));
+    }
     return row;
 }
 
@@ -214,7 +208,7 @@ FUNCTION(native_encode_change)
         PyErr_SetString(PyExc_TypeError, "a row is made of bytes");
         return NULL;
     }
-    return encode_change(numbers[0], numbers[1], numbers[2], timestamp, numbers[4], args[5]);
+    return encode_change(numbers, timestamp, args[5]);
 }
 
 /* with_head(marker, payload, crc): a block of a log */

@@ -52,20 +52,13 @@ PyObject *buffer_take(Buffer *buffer)
     return bytes;
 }
 
-/* Make room for some more bytes, and return where they begin. */
-uint8_t *buffer_grow(Buffer *buffer, Py_ssize_t count)
+int buffer_make_room(Buffer *buffer, Py_ssize_t count)
 {
-    if (count > buffer->room - buffer->size) {
-        if (count > PY_SSIZE_T_MAX / 4 - buffer->size) {
-            PyErr_NoMemory();
-            return NULL;
-        }
-        if (buffer_reserve(buffer, 2 * (buffer->size + count)) < 0)
-            return NULL;
+    if (count > PY_SSIZE_T_MAX / 4 - buffer->size) {
+        PyErr_NoMemory();
+        return -1;
     }
-    uint8_t *at = buffer->data + buffer->size;
-    buffer->size += count;
-    return at;
+    return buffer_reserve(buffer, 2 * (buffer->size + count));
 }
 
 static int write_headed(Buffer *buffer, uint8_t first, uint64_t value, int width)

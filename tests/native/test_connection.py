@@ -106,9 +106,7 @@ def nothing(connection: Connection) -> None:
     ],
     ids=str,
 )
-def test_when_it_stops(
-    attributes: dict[str, Any], second: Callable[[Connection], None], end: float
-) -> None:
+def test_when_it_stops(attributes: dict[str, Any], second: Callable[[Connection], None], end: float) -> None:
     """Before a request that must wait, and behind one, at least, when the time is over."""
     told = []
     for carry_out in (carry_out_until, native.in_python["carry_out_until"]):

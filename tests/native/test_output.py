@@ -1,4 +1,4 @@
-"""A connection's output is the same in compiled code and in Python, whatever is added, pushed, refused and taken."""
+"""A connection's output is the same in compiled code and in Python."""
 
 from __future__ import annotations
 

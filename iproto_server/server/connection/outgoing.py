@@ -25,4 +25,4 @@ class OutgoingConnection(Protocol):
         """Hand over all responses, to be given to `send` when their rows are in the log."""
 
     def send(self, output: Output, error: BoxError | None = None) -> None:
-        """Send what `take_output` has handed over; an error instead of what rests on rows, if there is one."""
+        """Send what `take_output` has handed over, with an error instead of what rests on unwritten rows."""
