@@ -2,7 +2,7 @@
 #include "native.h"
 
 /* What the Python of native/__init__.py must know of: the number changes when twins, or what they are given, do. */
-#define INTERFACE 24
+#define INTERFACE 25
 
 #ifndef FINGERPRINT
 #define FINGERPRINT "" /* of the sources; setup.py defines it */
@@ -59,6 +59,8 @@ static PyTypeObject *const types[] = {
     &Handle_Type,
     &CommittedChange_Type,
     &Traffic_Type,
+    &Output_Type,
+    &LogRows_Type,
     &Frames_Type,
     &DictUndo_Type,
 };

@@ -10,28 +10,55 @@ void buffer_init(Buffer *buffer)
     buffer->data = buffer->first;
     buffer->size = 0;
     buffer->room = sizeof buffer->first;
+    buffer->bytes = NULL;
 }
 
 void buffer_free(Buffer *buffer)
 {
-    if (buffer->data != buffer->first)
-        PyMem_Free(buffer->data);
+    Py_CLEAR(buffer->bytes);
 }
 
-int buffer_enlarge(Buffer *buffer, Py_ssize_t count)
+/* Let the buffer have room for so many bytes. Returns 0; -1 with an exception, and nothing has changed. */
+int buffer_reserve(Buffer *buffer, Py_ssize_t room)
 {
-    int fits = count <= PY_SSIZE_T_MAX / 4 - buffer->size;
-    Py_ssize_t room = fits ? 2 * (buffer->size + count) : 0;
-    uint8_t *data = fits ? PyMem_Malloc((size_t)room) : NULL;
-    if (!data) {
+    if (room <= buffer->room)
+        return 0;
+    PyObject *bytes = PyBytes_FromStringAndSize(NULL, room);
+    if (!bytes)
+        return -1;
+    memcpy(PyBytes_AS_STRING(bytes), buffer->data, (size_t)buffer->size);
+    Py_XSETREF(buffer->bytes, bytes);
+    buffer->data = (uint8_t *)PyBytes_AS_STRING(bytes);
+    buffer->room = room;
+    return 0;
+}
+
+void buffer_hold(Buffer *buffer, PyObject *bytes)
+{
+    Py_XSETREF(buffer->bytes, Py_NewRef(bytes));
+    buffer->data = (uint8_t *)PyBytes_AS_STRING(bytes);
+    buffer->size = buffer->room = PyBytes_GET_SIZE(bytes);
+}
+
+/* What was written, as bytes, which are copied only if there are few. The buffer is empty then, also if that fails. */
+PyObject *buffer_take(Buffer *buffer)
+{
+    PyObject *bytes = buffer->bytes;
+    if (!bytes)
+        bytes = PyBytes_FromStringAndSize((const char *)buffer->data, buffer->size);
+    else if (PyBytes_GET_SIZE(bytes) != buffer->size)
+        _PyBytes_Resize(&bytes, buffer->size);
+    buffer_init(buffer);
+    return bytes;
+}
+
+int buffer_make_room(Buffer *buffer, Py_ssize_t count)
+{
+    if (count > PY_SSIZE_T_MAX / 4 - buffer->size) {
         PyErr_NoMemory();
         return -1;
     }
-    memcpy(data, buffer->data, (size_t)buffer->size);
-    buffer_free(buffer);
-    buffer->data = data;
-    buffer->room = room;
-    return 0;
+    return buffer_reserve(buffer, 2 * (buffer->size + count));
 }
 
 static int write_headed(Buffer *buffer, uint8_t first, uint64_t value, int width)
@@ -216,7 +243,7 @@ FUNCTION(native_pack)
     int done = write_value(&buffer, value, 0);
     PyObject *packed = NULL;
     if (done == 1)
-        packed = PyBytes_FromStringAndSize((const char *)buffer.data, buffer.size);
+        packed = buffer_take(&buffer);
     buffer_free(&buffer);
     return done ? packed : PyObject_CallOneArg(python_functions[PYTHON_PACK], value);
 }

@@ -221,10 +221,14 @@ class Side:
             transactions.is_write_due,
             [len(committed.statements) for committed in transactions.unwritten],
             [len(committed.on_rollback) for committed in transactions.unwritten],
-            None if self.log is None else list(self.log._waiting),
+            None if self.log is None else self._waiting(),
             self.writes,
             list(self.box.told),  # type: ignore[attr-defined]
         )
+
+    def _waiting(self) -> tuple[int, int, float]:
+        rows = self.log._waiting
+        return len(rows), rows.lsn, rows.timestamp
 
     def write(self) -> object:
         """Write the log, as a batch does."""
@@ -338,6 +342,11 @@ def test_requests_and_the_log(tmp_path: Path, mode: WalMode) -> None:
             told = [None, None]
         assert told[0] == told[1], step
     assert sides[0].state() == sides[1].state()
+    logs = [
+        {path.name: path.read_bytes() for path in (tmp_path / str(is_compiled)).iterdir()}
+        for is_compiled in (True, False)
+    ]
+    assert logs[0] == logs[1]
 
 
 ODD = {
