@@ -190,44 +190,6 @@ static PyObject *find_procedure(Handle *self, PyObject *name)
     return Py_XNewRef(procedure);
 }
 
-/* How many bytes a packed text has that is short; 0 for others. */
-static Py_ssize_t short_text_size(Position at, Position end)
-{
-    enum { SIZE_MAX_SHORT = 63 };
-    Py_ssize_t size = 0;
-    if (at < end && (*at & 0xe0) == 0xa0)
-        size = 1 + (*at & 0x1f);
-    else if (end - at >= 2 && *at == 0xd9)
-        size = 2 + at[1];
-    return size <= SIZE_MAX_SHORT && size <= end - at ? size : 0;
-}
-
-/* Read a value that is the name of a procedure: the same few are called all the time. Texts that were made of the same
- * bytes before are kept, with their hashes. */
-static PyObject *read_name(Position *at, Position end)
-{
-    enum { PLACES = 64 };
-    static struct {
-        uint8_t packed[64];
-        PyObject *text;
-    } kept[PLACES];
-    Position start = *at;
-    Py_ssize_t size = short_text_size(start, end);
-    if (!size)
-        return read_value(at, end, 1);
-    size_t place = ((size_t)size + 5 * start[size - 1] + 3 * start[size / 2]) % PLACES;
-    if (kept[place].text && !memcmp(kept[place].packed, start, (size_t)size)) {
-        *at += size;
-        return Py_NewRef(kept[place].text);
-    }
-    PyObject *text = read_value(at, end, 1);
-    if (text) {
-        memcpy(kept[place].packed, start, (size_t)size);
-        Py_XSETREF(kept[place].text, Py_NewRef(text));
-    }
-    return text;
-}
-
 /* Read the body of a CALL with a plain name and plain arguments. */
 static int read_call(Position at, Position end, PyObject **name, PyObject **arguments)
 {
