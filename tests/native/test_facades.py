@@ -163,7 +163,8 @@ def test_fields_of_a_row_are_read_in_any_order(box: Box, first: Any) -> None:
 
 @pytest.mark.parametrize("count", [0, 1, 3, 4])
 def test_triggers_read_both_rows_of_a_change(box: Box, count: int) -> None:
-    space, seen = create(box), []
+    space = create(box)
+    seen: list[Any] = []
 
     def trigger(old: Tuple | None, new: Tuple | None) -> None:
         rows = (old, new)
