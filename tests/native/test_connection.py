@@ -232,7 +232,7 @@ RECEIVED = {
 }
 
 
-def _made(value: object) -> object:
+def _made(value: object) -> Any:
     return Frames(value) if isinstance(value, list) else value
 
 
