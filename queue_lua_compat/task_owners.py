@@ -29,6 +29,7 @@ class TaskOwners(TransactionalDict[Any, int]):
     Attributes:
         sessions: the id of the owning session, by the key of the task.
         tasks: the keys of the tasks a session owns, by the id of the session.
+        taken_at: when each task was taken, in nanoseconds since 1970.
     """
 
     _box: Box
@@ -42,6 +43,8 @@ class TaskOwners(TransactionalDict[Any, int]):
         self._releases = Retries(box, self._release_unowned, logger, "release tasks")
         self.sessions: dict[Any, int] = self.values
         self.tasks: dict[int, set[Any]] = kept.setdefault("owned", {})
+        self.taken_at: dict[Any, int] = kept.setdefault("taken at", {})
+        self._now = box.clock.time_ns
 
     def add(self, key: Any, session_id: int) -> None:
         """Make a session the owner of a task."""
@@ -50,6 +53,7 @@ class TaskOwners(TransactionalDict[Any, int]):
             return
         # Fast path of every take outside of a stream.
         self.sessions[key] = session_id
+        self.taken_at[key] = self._now()
         owned = self.tasks.get(session_id)
         if owned is None:
             self.tasks[session_id] = {key}
@@ -67,7 +71,8 @@ class TaskOwners(TransactionalDict[Any, int]):
         owned.remove(key)
         if not owned:
             del self.tasks[session_id]
-        self._box.on_rollback(partial(self._restore, key, session_id))
+        taken_at = self.taken_at.pop(key, None)
+        self._box.on_rollback(partial(self._restore, key, session_id, taken_at))
 
     def revoke_all(self) -> None:
         """Remove the owners of all tasks."""
@@ -95,21 +100,25 @@ class TaskOwners(TransactionalDict[Any, int]):
         """Set the owner of a task; `ABSENT` removes it."""
         before = self.sessions.pop(key, None)
         if before is not None:
+            self.taken_at.pop(key, None)
             tasks = self.tasks[before]
             tasks.remove(key)
             if not tasks:
                 del self.tasks[before]
         if value is not ABSENT:
             self.sessions[key] = value
+            self.taken_at[key] = self._now()
             owned = self.tasks.get(value)
             if owned is None:
                 owned = self.tasks[value] = set()
             owned.add(key)
 
-    def _restore(self, key: Any, value: int) -> None:
+    def _restore(self, key: Any, value: int, taken_at: int | None = None) -> None:
         """Restore the owner on rollback; if that session has closed meanwhile, release the task."""
         if value is ABSENT or self._box.session.exists(value):
             self._store(key, value)
+            if taken_at is not None:
+                self.taken_at[key] = taken_at
         else:
             self._store(key, ABSENT)
             self._releases.later([key])

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import logging
 import math
+from collections.abc import Iterable
 from functools import partial
 from typing import Any, Final
 
@@ -22,6 +23,7 @@ from iproto_server import (
     BoxError,
     ErrorCode,
     IteratorType,
+    ManagedQueue,
     Tuple,
     Waiter,
     WaitQueue,
@@ -29,7 +31,9 @@ from iproto_server import (
 from queue_lua_compat.due_timer import DueTimer
 from queue_lua_compat.lua_numbers import at_least_one, key_of, number, shown
 from queue_lua_compat.task_owners import TaskOwners
+from queue_lua_compat.task_times import TaskTimes
 from queue_lua_compat.tutorial.arguments import delay_of, list_of
+from queue_lua_compat.tutorial.management import ManagedTutorialQueue
 from queue_lua_compat.tutorial.space import READY, RUN_AT, STATUS, TAKEN, WAITING, create_space, newest_id
 
 logger = logging.getLogger("queue_lua_compat.tutorial")
@@ -39,6 +43,7 @@ _TAKE_BACK: Final = (("=", STATUS, READY),)
 _RELEASE: Final = (("=", STATUS, READY), ("=", RUN_AT, 0))
 _READY_KEY: Final = [READY]
 _DUE_BATCH: Final = 1000
+_CALLS: Final = ("put", "take", "ack", "release")
 _NOT_GIVEN: Final = object()
 _KEPT: Final = "queue_lua_compat.tutorial"
 
@@ -56,6 +61,7 @@ class TutorialQueue:
         application.setup(self.setup)
         application.on_reload(self.replaced)
         application.metrics(self.counters)
+        application.queues(self.managed)
         for name in ("put", "take", "ack", "release", "stats", "put_many", "take_many", "ack_many"):
             application.procedure(f"queue.{name}")(getattr(self, name))
 
@@ -75,6 +81,8 @@ class TutorialQueue:
         self._waiting = box.keep(f"{_KEPT}.waiting", partial(WaitQueue, box))
         self._waiting.resume_with(self._take_when_woken)
         self._owners = TaskOwners(box, self._take_back, kept)
+        self._times = TaskTimes(box, kept)
+        self._calls: dict[str, int] = kept.setdefault("calls", dict.fromkeys(_CALLS, 0))
         self._due_timer = DueTimer(box, self._ready_due, "delayed tasks")
         self._kept = kept
         if is_start:
@@ -117,6 +125,7 @@ class TutorialQueue:
             del row[-1]  # the space's format names the missing field in its error
         task = self._insert(row)
         self._kept["last_id"] = task[0]
+        self._calls["put"] += 1
         return task.tomap()
 
     def put_many(
@@ -197,9 +206,12 @@ class TutorialQueue:
             BoxError: there is no such task, or this connection has not taken it.
         """
         key = self._own_task(task_id)
+        taken_at = self._owners.taken_at.get(key)
         task = self._space.delete(key)
         if task is None:
             raise _not_found(key)
+        self._times.acknowledged(taken_at)
+        self._calls["ack"] += 1
         return task.tomap()
 
     def ack_many(self, box: Box, task_ids: object = _NOT_GIVEN, *_: object) -> list[Task]:
@@ -238,6 +250,7 @@ class TutorialQueue:
         task = self._space.update(key, operations)
         if task is None:
             raise _not_found(key)
+        self._calls["release"] += 1
         return task.tomap()
 
     def stats(self, box: Box, *_: object) -> dict[str, int]:
@@ -255,6 +268,14 @@ class TutorialQueue:
             "taken": count(IteratorType.EQ, [TAKEN]),
         }
 
+    def managed(self, box: Box) -> Iterable[ManagedQueue]:
+        """Return the queue for operators."""
+        return [
+            ManagedTutorialQueue(
+                box, self._space, self.put, self._owners, self._waiting, self._times, self._calls
+            )
+        ]
+
     # -- ownership --
 
     def _take_first(self) -> Task | None:
@@ -268,6 +289,8 @@ class TutorialQueue:
         task = self._space.update(key, _TAKE)
         assert task is not None
         self._owners.add(key, session.id)
+        self._times.taken(key, key)
+        self._calls["take"] += 1
         return task.tomap()
 
     def _take_up_to(self, count: int) -> list[Task]:
@@ -311,11 +334,15 @@ class TutorialQueue:
         if old is not None and status != TAKEN and old[0] in self._owners.sessions:
             self._owners.revoke(old[0])
         if status == READY:
+            if old is not None and old[STATUS] != READY:
+                self._times.became_ready(old[0])
             if self._waiting or self._box.interactive:
                 # Checked after the commit: a stream's transaction may stay open for long.
                 self._box.on_commit(self._wake)
         elif new is not None and status == WAITING:
             self._due_timer.schedule(new[RUN_AT])
+        elif new is None and old is not None and self._times.ready_since:
+            self._times.removed(old[0])
 
     def _change_undone(self, old: Tuple | None, new: Tuple | None) -> None:
         """Handle the rollback of a change."""
