@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from iproto_server import Box, Space, Tuple
 from queue_lua_compat.due_timer import DueTimer
@@ -21,6 +21,7 @@ from queue_lua_compat.tubes.driver import (
     READY,
     STATUS,
     TAKEN,
+    TASK_ID,
     OnTaskChange,
     Options,
     TubeDriver,
@@ -70,6 +71,9 @@ class TimedDriver(TubeDriver):
     Attributes:
         due: the timer for the next event.
     """
+
+    put_options: ClassVar[frozenset[str]] = frozenset({"ttl", "ttr", "pri", "delay"})
+    status_order: ClassVar[tuple[int, ...]] = (PRI, TASK_ID)
 
     def __init__(self, box: Box, space: Space, on_task_change: OnTaskChange, options: Options) -> None:
         super().__init__(box, space, on_task_change, options)
@@ -131,6 +135,25 @@ class TimedDriver(TubeDriver):
     def _make_ready(self, task: Tuple, event: str) -> Tuple:
         """Make a task ready until it expires."""
         return self.change(task, event, ("=", STATUS, READY), ("=", NEXT_EVENT, end_of_life(task)))
+
+    # -- for operators --
+
+    def created(self, task: Tuple) -> int | None:
+        """See `TubeDriver`."""
+        created: int = task[CREATED]
+        return created
+
+    def due_at(self, task: Tuple) -> int | None:
+        """See `TubeDriver`."""
+        due: int = task[NEXT_EVENT]
+        return due if task[STATUS] in (DELAYED, TAKEN) and due < timestamps.NEVER else None
+
+    def details(self, task: Tuple) -> dict[str, object]:
+        """See `TubeDriver`. Unlimited times are left out."""
+        spans = {"ttl": task[TTL], "ttr": task[TTR]}
+        return {"pri": task[PRI]} | {
+            name: span / timestamps.MICROSECONDS for name, span in spans.items() if span < timestamps.NEVER
+        }
 
     # -- changes of tasks --
 
