@@ -93,6 +93,9 @@ class ManagedTasks(ABC):
     def row(self, task_id: int | str) -> Tuple | None:
         """Return the row of a task, or None.
 
+        Parameters:
+            task_id: its id; one that is a number may be given as a text.
+
         Raises:
             BoxError: the id is of another type than ids of this dialect.
         """
@@ -187,6 +190,14 @@ class ManagedTasks(ABC):
             return target.put(task.data, options)
 
     # -- errors --
+
+    def number_of(self, task_id: object) -> int | float:
+        """Convert an id that is a number. Raises BoxError if it is none."""
+        if isinstance(task_id, str) and task_id.isdecimal() and task_id.isascii() and len(task_id) <= 20:
+            return int(task_id)
+        if isinstance(task_id, bool) or not isinstance(task_id, int | float):
+            raise BoxError.procedure(f'ids of the queue "{self.name}" are numbers, not {task_id!r}')
+        return task_id
 
     def lacks(self, action: str) -> BoxError:
         """Return the error for an action that the dialect does not have."""

@@ -104,11 +104,10 @@ class ManagedTube(ManagedTasks):
         return self._tube.raw.peek(self._checked(task_id))
 
     def _checked(self, task_id: object) -> int:
-        if isinstance(task_id, float) and task_id.is_integer():
-            task_id = int(task_id)
-        if isinstance(task_id, bool) or not isinstance(task_id, int) or not 0 <= task_id <= _LARGEST:
+        number = self.number_of(task_id)
+        if not 0 <= number <= _LARGEST or number % 1:
             raise BoxError.procedure(f'ids of the queue "{self.name}" are whole numbers, not {task_id!r}')
-        return task_id
+        return int(number)
 
     def in_order(self, state: TaskState | None, after: int | str | None) -> Iterator[Tuple]:
         """See `ManagedTasks`."""

@@ -97,23 +97,20 @@ class ManagedTutorialQueue(ManagedTasks):
 
     def row(self, task_id: int | str) -> Tuple | None:
         """See `ManagedTasks`."""
-        if isinstance(task_id, bool) or not isinstance(task_id, int | float):
-            raise BoxError.procedure(f'ids of the queue "{self.name}" are numbers, not {task_id!r}')
-        return self._space.get(task_id)
+        return self._space.get(self.number_of(task_id))
 
     def in_order(self, state: TaskState | None, after: int | str | None) -> Iterator[Tuple]:
         """See `ManagedTasks`."""
-        if after is not None:
-            self.row(after)  # checks its type; the task need not exist
+        last = None if after is None else self.number_of(after)
         if state is None:
             every = self._space.index["primary"]
-            yield from every.pairs() if after is None else every.pairs([after], iterator="GT")
+            yield from every.pairs() if last is None else every.pairs([last], iterator="GT")
             return
         status = _STATUSES.get(state)
         if status is None:
             return
         index = self._space.index["status"]
-        rows = index.pairs([status]) if after is None else index.pairs([status, after], iterator="GT")
+        rows = index.pairs([status]) if last is None else index.pairs([status, last], iterator="GT")
         for row in rows:
             if row[STATUS] != status:
                 return
@@ -129,17 +126,17 @@ class ManagedTutorialQueue(ManagedTasks):
 
     def release(self, task_id: int | str) -> TaskInfo:
         """See `ManagedQueue`."""
-        _, task = self.existing(task_id)
+        row, task = self.existing(task_id)
         if task.state == TaskState.READY:
             raise self.already(task)
-        row = self._space.update(task_id, (("=", STATUS, READY), ("=", RUN_AT, 0)))
-        assert row is not None
-        return self.info(row)
+        released = self._space.update(row[0], (("=", STATUS, READY), ("=", RUN_AT, 0)))
+        assert released is not None
+        return self.info(released)
 
     def delete(self, task_id: int | str) -> TaskInfo:
         """See `ManagedQueue`."""
-        _, task = self.existing(task_id)
-        self._space.delete(task_id)
+        row, task = self.existing(task_id)
+        self._space.delete(row[0])
         return task
 
 

@@ -174,7 +174,9 @@ class TestTasks:
 
     def test_ids_of_another_type_are_refused(self, world: World, client: Any) -> None:
         world.put(client, "x")
-        wrong: tuple[Any, ...] = (7, None) if world.is_legacy else ("x", -1, 1.5, True, None, 2**64)
+        wrong: tuple[Any, ...] = (
+            (7, None) if world.is_legacy else ("x", -1, 1.5, True, None, 2**64, float("nan"))
+        )
         for task_id in wrong:
             assert refused(world.queue().task, task_id).startswith(f'ids of the queue "{world.name}" are')
 

@@ -165,9 +165,19 @@ class TestTasks:
     def test_there_is_no_task_that_is_not_there(self, queue: ManagedQueue) -> None:
         assert queue.task(7) is None
 
-    @pytest.mark.parametrize("task_id", ["7", True, None, [1]])
+    @pytest.mark.parametrize("task_id", ["x", "", "-7", "7" * 21, True, None, [1]])
     def test_an_id_is_a_number(self, queue: ManagedQueue, task_id: Any) -> None:
         assert refused(queue.task, task_id).startswith('ids of the queue "queue" are numbers')
+
+    def test_but_it_may_be_a_text(self, queue: ManagedQueue, client: Client) -> None:
+        client.call("put_many", ["a", "b"])
+        task = queue.task(f"{FIRST}")
+        assert task is not None
+        assert task.data == "a"
+        assert [found.data for found in queue.tasks(None, limit=9, after=f"{FIRST}")] == ["b"]
+        client.call("take")
+        assert queue.release(f"{FIRST}").id == FIRST
+        assert queue.delete(f"{FIRST}").id == FIRST
 
     def test_pages_follow_each_other(self, queue: ManagedQueue, client: Client) -> None:
         for number in range(5):
