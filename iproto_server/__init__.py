@@ -25,6 +25,7 @@ __all__ = [
     "ManualClock",
     "Number64",
     "Space",
+    "StoredQueue",
     "Tally",
     "TaskInfo",
     "TaskState",
@@ -58,7 +59,7 @@ if TYPE_CHECKING:
     from iproto_server.codec.msgpack import pack
     from iproto_server.codec.number64 import Float64, Number64
     from iproto_server.errors import BoxError, ErrorCode
-    from iproto_server.managed_queue import Histogram, ManagedQueue, TaskInfo, TaskState
+    from iproto_server.managed_queue import Histogram, ManagedQueue, StoredQueue, TaskInfo, TaskState
 else:
     _MODULES = {
         "ABSENT": "iproto_server.box.txn.transactional_dict",
@@ -70,6 +71,7 @@ else:
         "IteratorType": "iproto_server.box.index.iterator_type",
         "ManagedQueue": "iproto_server.managed_queue",
         "Number64": "iproto_server.codec.number64",
+        "StoredQueue": "iproto_server.managed_queue",
         "TaskInfo": "iproto_server.managed_queue",
         "TaskState": "iproto_server.managed_queue",
         "Timer": "iproto_server.box.clock",

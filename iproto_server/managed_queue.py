@@ -98,6 +98,36 @@ class Histogram:
         return list(zip((*self.bounds, float("inf")), accumulate(self.counts), strict=True))
 
 
+@dataclass(frozen=True, slots=True)
+class StoredQueue:
+    """How to read the tasks in a space without the application, such as from the files of a server.
+
+    A package names a function from the names of all fields, by space, to the stored queues among these spaces
+    as an entry point of the group `iproto_server.stored_queues`.
+
+    Attributes:
+        space: the name of the space.
+        dialect: as in `ManagedQueue`.
+        states: the states by their values in the field `state`.
+        state, created, due, tube: the numbers of fields. A queue with a tube is named `SPACE/TUBE`.
+        created_unit, due_unit: units per second of these times since 1970.
+    """
+
+    space: str
+    dialect: str
+    states: Mapping[str, TaskState]
+    state: int
+    created: int | None = None
+    due: int | None = None
+    tube: int | None = None
+    created_unit: int = 1_000_000
+    due_unit: int = 1_000_000
+
+
+STORED_QUEUES: Final = "iproto_server.stored_queues"
+"""The group of entry points."""
+
+
 class ManagedQueue(Protocol):
     """A queue for operators.
 

@@ -12,8 +12,8 @@ from queue_lua_compat.task_times import EARLIEST, TaskTimes
 from queue_lua_compat.tutorial.arguments import delay_of
 from queue_lua_compat.tutorial.space import READY, RUN_AT, STATUS, TAKEN, WAITING
 
-_STATES: Final = {READY: TaskState.READY, TAKEN: TaskState.TAKEN, WAITING: TaskState.DELAYED}
-_STATUSES: Final = {state: status for status, state in _STATES.items()}
+STATES: Final = {READY: TaskState.READY, TAKEN: TaskState.TAKEN, WAITING: TaskState.DELAYED}
+_STATUSES: Final = {state: status for status, state in STATES.items()}
 _DATA: Final = 3
 
 
@@ -61,7 +61,7 @@ class ManagedTutorialQueue(ManagedTasks):
         """See `ManagedQueue`."""
         self._space.readable()
         count = self._space.index["status"].tree.count
-        return {state: count(IteratorType.EQ, [status]) for status, state in _STATES.items()}
+        return {state: count(IteratorType.EQ, [status]) for status, state in STATES.items()}
 
     def calls(self) -> dict[str, int]:
         """See `ManagedQueue`. Calls that are undone later are counted as well."""
@@ -80,7 +80,7 @@ class ManagedTutorialQueue(ManagedTasks):
     def info(self, row: Tuple) -> TaskInfo:
         """See `ManagedTasks`."""
         task_id = row[0]
-        state = _STATES.get(row[STATUS])
+        state = STATES.get(row[STATUS])
         if state is None:
             raise BoxError.procedure(f"the task {task_id} has the unknown status {row[STATUS]!r}")
         created = _created(row)

@@ -47,6 +47,7 @@ TIMED_FORMAT: Final = (
 WATCH_PARTS: Final = ((1, "string"), (2, "unsigned"))
 
 _DUE_BATCH: Final = 1000
+_UNLIMITED: Final = timestamps.LONGEST * timestamps.MICROSECONDS
 
 OperationsFor = Callable[[Tuple], tuple[tuple[str, int, object], ...]]
 """Returns the update operations for a task."""
@@ -145,14 +146,16 @@ class TimedDriver(TubeDriver):
 
     def due_at(self, task: Tuple) -> int | None:
         """See `TubeDriver`."""
+        if task[STATUS] == TAKEN and task[TTR] >= _UNLIMITED:
+            return None
         due: int = task[NEXT_EVENT]
         return due if task[STATUS] in (DELAYED, TAKEN) and due < timestamps.NEVER else None
 
     def details(self, task: Tuple) -> dict[str, object]:
-        """See `TubeDriver`. Unlimited times are left out."""
+        """See `TubeDriver`. The default of a hundred years, and longer times, are left out."""
         spans = {"ttl": task[TTL], "ttr": task[TTR]}
         return {"pri": task[PRI]} | {
-            name: span / timestamps.MICROSECONDS for name, span in spans.items() if span < timestamps.NEVER
+            name: span / timestamps.MICROSECONDS for name, span in spans.items() if span < _UNLIMITED
         }
 
     # -- changes of tasks --
