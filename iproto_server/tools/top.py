@@ -16,7 +16,6 @@ from iproto_server.tools.rates import Looks
 from iproto_server.tools.shown import STATES, depth, duration, printable, size
 
 _CALLS: Final = ("put", "take", "ack")
-_COLUMNS: Final = ("queue", *STATES, "oldest ready", "waiting", *(f"{call}/s" for call in _CALLS))
 _LATE: Final = 0.1
 """The latency of the event loop, in seconds, from which on it is marked."""
 
@@ -59,9 +58,6 @@ class Top(App[str]):
 
     def on_mount(self) -> None:
         """Show the first look, and take others from time to time."""
-        table = self.query_one(DataTable)
-        for column in _COLUMNS:
-            table.add_column(column if column == "queue" else Text(column, justify="right"), key=column)
         self._show()
         self.set_interval(self._interval, self._look_again)
 
@@ -102,16 +98,20 @@ class Top(App[str]):
         )
         table = self.query_one(DataTable)
         place = table.cursor_row
-        table.clear()
+        states = [state for state in STATES if any(state in queue["tasks"] for queue in queues)]
+        table.clear(columns=True)
+        table.add_column("queue")
+        for column in (*states, "oldest ready", "waiting", *(f"{call}/s" for call in _CALLS)):
+            table.add_column(Text(column, justify="right"))
         for queue in queues:
-            table.add_row(*_cells(queue))
+            table.add_row(*_cells(queue, states))
         table.move_cursor(row=min(place, max(len(queues) - 1, 0)))
 
 
-def _cells(queue: Record) -> list[Text]:
+def _cells(queue: Record, states: list[str]) -> list[Text]:
     rates = queue["rates"]
     numbers = [
-        *(depth(queue, state) for state in STATES),
+        *(depth(queue, state) for state in states),
         duration(queue["oldest_ready"]),
         f"{queue['waiting']}",
         *(f"{rates[call]:.0f}" if call in rates else "" for call in _CALLS),
