@@ -333,3 +333,18 @@ def test_shell_completion(shell: str, mark: str) -> None:
         check=True,
     )
     assert found.stdout == "plain,tasks\n"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("backlog", "bury", "call", "delete", "kick", "move"),
+        *("release", "sessions", "status", "tasks", "top"),
+    ],
+)
+def test_help_has_examples_and_says_what_a_uri_is(name: str) -> None:
+    outcome = run(name, "--help")
+    assert outcome.status == 0
+    assert f"\nExamples:\n  iproto-server {name} " in outcome.output
+    assert "TT_CLI_PASSWORD" in outcome.output
+    assert all(len(line) <= 100 for line in outcome.output.splitlines())
