@@ -46,20 +46,22 @@ class TaskOwners(TransactionalDict[Any, int]):
         self.taken_at: dict[Any, int] = kept.setdefault("taken at", {})
         self._now = box.clock.time_ns
 
-    def add(self, key: Any, session_id: int) -> None:
-        """Make a session the owner of a task."""
+    def add(self, key: Any, session_id: int) -> int:
+        """Make a session the owner of a task, and return the time."""
+        now = self._now()
         if self._transactions.interactive is not None or key in self.sessions:
             self._change(key, session_id)
-            return
+            return now
         # Fast path of every take outside of a stream.
         self.sessions[key] = session_id
-        self.taken_at[key] = self._now()
+        self.taken_at[key] = now
         owned = self.tasks.get(session_id)
         if owned is None:
             self.tasks[session_id] = {key}
         else:
             owned.add(key)
         self._box.on_rollback(partial(self._restore, key, ABSENT))
+        return now
 
     def revoke(self, key: Any) -> None:
         """Remove the owner of a task."""

@@ -90,6 +90,8 @@ class Top(App[str]):
             raise error
 
     def _show(self) -> None:
+        if not self.query(DataTable):
+            return  # an answer has come while the screen is being closed
         last = self._looks.last
         self.query_one("#head", Static).update(_head(self._looks.address, last, self._is_paused))
         queues = sorted(

@@ -219,8 +219,7 @@ class QueueSpace:
             ),
         )
         assert task is not None
-        self.owners.add(row[ID], session.id)
-        self.times_of(tube).taken(row[ID], row[CREATED] * 1000)
+        self.times_of(tube).taken(row[ID], row[CREATED] * 1000, self.owners.add(row[ID], session.id))
         self.statistics.count(self.label, tube, "take")
         return task_of(task)
 

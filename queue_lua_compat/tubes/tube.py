@@ -431,7 +431,7 @@ class Tube(BulkCalls):
                 self.times.became_ready(task[TASK_ID])
         elif state == TAKEN:
             if event == "take":
-                self.times.taken(task[TASK_ID], self.created(task))
+                self.times.taken(task[TASK_ID], self.created(task), self.times.now())
             connection_id = box.session.id()
             session_uuid = self._context.sessions.identify(connection_id)
             taken.insert([*key, connection_id, session_uuid, timestamps.now(box)])

@@ -288,8 +288,7 @@ class TutorialQueue:
         key = found[0]
         task = self._space.update(key, _TAKE)
         assert task is not None
-        self._owners.add(key, session.id)
-        self._times.taken(key, key)
+        self._times.taken(key, key, self._owners.add(key, session.id))
         self._calls["take"] += 1
         return task.tomap()
 
