@@ -15,12 +15,18 @@ BENCH_ARGS ?=
 BENCH_VENV ?= build/bench-venv
 BENCH_PYTHON ?= $(shell /usr/bin/python3 bench/lib/python_build.py 2>/dev/null && echo /usr/bin/python3 || echo $(PYTHON))
 
-# make crash SECONDS=600 SEED=1 SUBJECT=tarantool
+# make crash LIVES=10000 SEED=1, or KILLS=10000, or SECONDS=600: short lives in forked servers;
+# LONG=1 for long ones in new processes, as always with SUBJECT=tarantool
+LIVES ?=
+KILLS ?=
+LONG ?=
 SECONDS ?= 60
 SEED ?=
 SUBJECT ?= iproto-server
 
-# make fuzz TARGET=updates SECONDS=600 SEED=1 CORPUS=some/directory; all targets without TARGET
+# make fuzz TARGET=updates SECONDS=600 SEED=1 CORPUS=some/directory JOBS=2; all targets without TARGET.
+# SECONDS is the time in all; JOBS targets run at once.
+JOBS ?= 1
 TARGET ?=
 CORPUS ?=
 
@@ -70,11 +76,12 @@ test: $(VENV)/.installed-for-tests test-programs node-packages ## run all tests;
 check-durations: $(VENV)/.installed-for-tests test-programs node-packages ## run all tests; fail if a marker `slow` is wrong
 	$(IN_VENV)/python -m pytest $(IN_PARALLEL) --check-durations=fail $(PYTEST_ARGS)
 
-crash: $(VENV)/.installed-for-tests ## kill servers under load and verify their data: SECONDS=600 SEED=1 SUBJECT=tarantool
-	$(IN_VENV)/python -m tests.crash --seconds $(SECONDS) $(if $(SEED),--seed $(SEED)) --subject $(SUBJECT)
+crash: $(VENV)/.installed-for-tests ## kill servers under load and verify their data: LIVES=10000 SEED=1, or SECONDS=600; SUBJECT=tarantool
+	$(IN_VENV)/python -m tests.crash $(if $(LIVES),--lives $(LIVES)) $(if $(KILLS),--kills $(KILLS)) \
+		$(if $(LIVES)$(KILLS),,--seconds $(SECONDS)) $(if $(SEED),--seed $(SEED)) --subject $(SUBJECT) $(if $(LONG),--long)
 
-fuzz: $(VENV)/.installed-for-tests ## feed random bytes to decoders: TARGET=updates SECONDS=600 SEED=1 CORPUS=DIR
-	$(IN_VENV)/python -m tests.fuzz $(TARGET) --seconds $(SECONDS) $(if $(SEED),--seed $(SEED)) $(if $(CORPUS),--corpus $(CORPUS))
+fuzz: $(VENV)/.installed-for-tests ## feed random bytes to decoders: TARGET=updates SECONDS=600 SEED=1 CORPUS=DIR JOBS=2
+	$(IN_VENV)/python -m tests.fuzz $(TARGET) --jobs $(JOBS) --seconds $(SECONDS) $(if $(SEED),--seed $(SEED)) $(if $(CORPUS),--corpus $(CORPUS))
 
 fuzz-asan: $(VENV)/.installed-for-tests ## fuzz, then feed mutations of the corpus to modules built with sanitizers
 	$(IN_VENV)/python -m tests.fuzz $(TARGET) --seconds $(SECONDS) $(if $(SEED),--seed $(SEED)) --corpus $(abspath $(or $(CORPUS),build/corpus))

@@ -25,9 +25,9 @@ def number(value: object, name: str, unit: str = " of seconds") -> float:
     Raises:
         BoxError: it is not a number.
     """
-    if isinstance(value, int | float) and not isinstance(value, bool):
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
         result = float(value)
-    elif isinstance(value, str | bytes):
+    elif isinstance(value, (str, bytes)):
         text = value if isinstance(value, str) else value.decode("ascii", "replace")
         try:
             result = float(int(text, 16)) if _HEXADECIMAL.fullmatch(text) else float(text)
@@ -70,7 +70,7 @@ def key_of(task_id: object) -> Any:
     Raises:
         BoxError: EXACT_MATCH, as in Tarantool if Lua's `tonumber64` finds no number.
     """
-    if isinstance(task_id, int | float) and not isinstance(task_id, bool):
+    if isinstance(task_id, (int, float)) and not isinstance(task_id, bool):
         return task_id
     if isinstance(task_id, bytes):
         task_id = task_id.decode("latin-1")

@@ -12,6 +12,7 @@ from iproto_server.box.clock import ManualClock
 from iproto_server.box.tuple.tuple import NIL, Tuple
 from iproto_server.box.txn.tally import Tally
 from iproto_server.box.txn.transactional_dict import TransactionalDict
+from iproto_server.box.txn.transactional_two_way_dict import TransactionalTwoWayDict
 
 __all__ = [
     "NIL",
@@ -21,6 +22,7 @@ __all__ = [
     "Space",
     "Tally",
     "TransactionalDict",
+    "TransactionalTwoWayDict",
     "Tuple",
     "WaitQueue",
     "Waiter",

@@ -1,5 +1,5 @@
 /* The end of a transaction: the twins of TransactionManager.commit (box/txn/transaction.py), and of WriteAheadLog.append
- * (storage/wal.py) for a transaction that has changed one row.
+ * (storage/wal.py) for a transaction that has changed one row, beside those of temporary spaces.
  */
 #include "native.h"
 
@@ -110,11 +110,34 @@ static int append_row(PyObject *log, PyObject *statement)
     return done;
 }
 
+static int is_temporary(PyObject *statement)
+{
+    PyObject *space = PyTuple_Check(statement) && PyTuple_GET_SIZE(statement) ? PyTuple_GET_ITEM(statement, 0) : NULL;
+    return space && known[KNOWN_SPACE] && PyObject_TypeCheck(space, known[KNOWN_SPACE])
+        && get_slot(space, &space_is_temporary) == Py_True;
+}
+
+/* The only statement of a transaction that is logged, borrowed; NULL where none is, or several are. */
+static PyObject *only_logged(PyObject *statements)
+{
+    PyObject *only = NULL;
+    for (Py_ssize_t place = 0; place < PyList_GET_SIZE(statements); place++) {
+        PyObject *statement = PyList_GET_ITEM(statements, place);
+        if (is_temporary(statement))
+            continue;
+        if (only)
+            return NULL;
+        only = statement;
+    }
+    return only;
+}
+
 /* Give the rows to the journal. Returns whether they have yet to be written; -1 with an exception. */
 static int append(PyObject *journal, PyObject *statements)
 {
-    if (PyList_GET_SIZE(statements) == 1 && Py_TYPE(journal) == known[KNOWN_LOG]) {
-        int is_unwritten = append_row(journal, PyList_GET_ITEM(statements, 0));
+    PyObject *only = Py_TYPE(journal) == known[KNOWN_LOG] ? only_logged(statements) : NULL;
+    if (only) {
+        int is_unwritten = append_row(journal, only);
         if (is_unwritten || PyErr_Occurred())
             return is_unwritten ? 1 : -1;
     }

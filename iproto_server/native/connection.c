@@ -1,13 +1,11 @@
-/* A connection's requests, and their responses: the twin of the shortest ways through Connection
- * (server/connection/connection.py).
+/* A connection's responses: the twin of the shortest ways through Connection (server/connection/connection.py). Its
+ * requests are in incoming.c.
  */
 #include "native.h"
-#include <time.h>
 
 enum {
-    NAME_CONFIG, NAME_HIGH_WATER, NAME_IS_FULL, NAME_BATCH, NAME_ADD, NAME_REPLY, NAME_POPLEFT,
-    NAME_SCHEDULE, NAME_SEND_OUTPUT, NAME_TURNS, NAME_HAS_OTHERS, NAME_HOLD, NAME_TRANSPORT_CLOSING, NAME_WRITE, NAME_AFTER_SEND, NAME_JOIN, NAME_UNSENT,
-    NAME_ADMIT, NAMES
+    NAME_BATCH, NAME_ADD, NAME_REPLY, NAME_SCHEDULE, NAME_SEND_OUTPUT, NAME_TRANSPORT_CLOSING, NAME_WRITE,
+    NAME_AFTER_SEND, NAME_JOIN, NAME_UNSENT, NAME_ADMIT, NAMES
 };
 static PyObject *names[NAMES];
 
@@ -16,9 +14,7 @@ static PyObject *names[NAMES];
 static int make_names(void)
 {
     static const char *const texts[NAMES] = {
-        "config", "write_high_water", "is_full", "batch", "add", "reply", "popleft", "_schedule",
-        "send_output", "turns", "has_others", "_hold", "is_closing", "write", "_sent", "join", "unsent",
-        "admit",
+        "batch", "add", "reply", "_schedule", "send_output", "is_closing", "write", "_sent", "join", "unsent", "admit",
     };
     for (int place = 0; place < NAMES; place++)
         if (!names[place] && !(names[place] = PyUnicode_InternFromString(texts[place])))
@@ -26,17 +22,7 @@ static int make_names(void)
     return 0;
 }
 
-static int is_plain(PyObject *connection)
-{
-    return Py_TYPE(connection) == known[KNOWN_CONNECTION];
-}
-
 /* -- Traffic -- */
-
-typedef struct {
-    PyObject_HEAD
-    long long received, sent;
-} TrafficObject;
 
 static PyMemberDef traffic_members[] = {
     {"received", T_LONGLONG, offsetof(TrafficObject, received), 0, "bytes received"},
@@ -53,15 +39,6 @@ PyTypeObject Traffic_Type = {
     .tp_new = PyType_GenericNew,
     .tp_members = traffic_members,
 };
-
-/* Borrowed; NULL where something else counts. */
-static TrafficObject *traffic_of(PyObject *connection)
-{
-    PyObject *traffic = get_slot(connection, &connection_traffic);
-    return traffic && Py_TYPE(traffic) == &Traffic_Type ? (TrafficObject *)traffic : NULL;
-}
-
-/* -- */
 
 static PyObject *attribute(PyObject *owner, int first, int second)
 {
@@ -117,7 +94,7 @@ static int note_large(PyObject *connection)
 
 int may_send(PyObject *connection, Py_ssize_t size)
 {
-    if (size <= LARGE || !is_plain(connection))
+    if (size <= LARGE || !is_plain_connection(connection))
         return 1;
     if (make_names() < 0)
         return -1;
@@ -155,7 +132,7 @@ PyObject *reply(PyObject *connection, PyObject *manager, PyObject *response)
         return NULL;
     }
     PyObject *done;
-    if (is_plain(connection) && PyBytes_CheckExact(response)
+    if (is_plain_connection(connection) && PyBytes_CheckExact(response)
         && PyList_CheckExact(get_slot(connection, &connection_output))
         && PyList_CheckExact(get_slot(connection, &connection_logged)))
         done = put_aside(connection, response, MANAGER(manager, HAS_LOGGED) == Py_True) < 0
@@ -164,188 +141,6 @@ PyObject *reply(PyObject *connection, PyObject *manager, PyObject *response)
         done = PyObject_CallMethodOneArg(connection, names[NAME_REPLY], response);
     Py_DECREF(response);
     return done;
-}
-
-/* Whether the server has as many requests in flight as it may have; -1 with an exception. */
-static int is_full(PyObject *connection)
-{
-    PyObject *full = PyObject_GetAttr(get_slot(connection, &connection_server), names[NAME_IS_FULL]);
-    int answer = full ? PyObject_IsTrue(full) : -1;
-    Py_XDECREF(full);
-    return answer;
-}
-
-/* Whether the next request must wait, or none will be answered; -1 with an exception. */
-static int must_stop(PyObject *connection)
-{
-    if (get_slot(connection, &connection_is_closing) != Py_False
-        || get_slot(connection, &connection_is_write_paused) != Py_False
-        || get_slot(connection, &connection_is_suspended) != Py_False)
-        return 1;
-    Py_ssize_t size = PyLong_AsSsize_t(get_slot(connection, &connection_output_size));
-    Py_ssize_t held = PyLong_AsSsize_t(get_slot(connection, &connection_held_size));
-    Py_ssize_t in_flight = PyLong_AsSsize_t(get_slot(connection, &connection_in_flight));
-    if (PyErr_Occurred())
-        return -1;
-    if (size + held > 0) {
-        PyObject *limit = attribute(get_slot(connection, &connection_server), NAME_CONFIG, NAME_HIGH_WATER);
-        Py_ssize_t high_water = limit ? PyLong_AsSsize_t(limit) : -1;
-        Py_XDECREF(limit);
-        if (PyErr_Occurred())
-            return -1;
-        if (size + held > high_water)
-            return 1;
-    }
-    return in_flight > 0 && is_full(connection);
-}
-
-/* As time.perf_counter. */
-static double seconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
-static int carry_out(PyObject *connection, PyObject *backlog, PyObject *handle, double end)
-{
-    for (;;) {
-        Py_ssize_t left = PyObject_Size(backlog);
-        if (left <= 0)
-            return left < 0 ? -1 : 1;
-        int stops = must_stop(connection);
-        if (stops || PyErr_Occurred())
-            return PyErr_Occurred() ? -1 : 0;
-        PyObject *frame = PyObject_CallMethodNoArgs(backlog, names[NAME_POPLEFT]);
-        if (!frame)
-            return -1;
-        PyObject *args[] = {connection, frame};
-        PyObject *done = PyObject_Vectorcall(handle, args, 2, NULL);
-        Py_DECREF(frame);
-        if (!done)
-            return -1;
-        Py_DECREF(done);
-        if (seconds() >= end)
-            return 0;
-    }
-}
-
-/* carry_out_until(connection, backlog, handle, end) */
-FUNCTION(native_carry_out_until)
-{
-    if (make_names() < 0)
-        return NULL;
-    if (count != 4 || !is_plain(args[0]))
-        return PyObject_Vectorcall(python_functions[PYTHON_CARRY_OUT_UNTIL], args, (size_t)count, NULL);
-    double end = PyFloat_AsDouble(args[3]);
-    int goes_on = PyErr_Occurred() ? -1 : carry_out(args[0], args[1], args[2], end);
-    return goes_on < 0 ? NULL : PyBool_FromLong(goes_on);
-}
-
-/* -- what arrives -- */
-
-#define AT_ONCE 4 /* as in server/connection/fair_scheduler.py */
-#define HEAD 5
-
-/* How many whole frames of the usual kind data is, and nothing else; 0 where it is something else, or too many. */
-static int count_frames(PyObject *data, Py_ssize_t max_frame)
-{
-    Position at = (Position)PyBytes_AS_STRING(data), end = at + PyBytes_GET_SIZE(data);
-    int count = 0;
-    for (; at < end; count++) {
-        if (count == AT_ONCE || end - at < HEAD || *at != 0xce)
-            return 0;
-        Py_ssize_t length = (Py_ssize_t)big_endian(at + 1, 4);
-        if (length > max_frame || length > end - at - HEAD)
-            return 0;
-        at += HEAD + length;
-    }
-    return count;
-}
-
-/* Whether nothing else is to be looked at before what arrives. */
-static int is_idle(PyObject *connection)
-{
-    PyObject *decoder = get_slot(connection, &connection_decoder);
-    if (!is_plain(connection) || !decoder || Py_TYPE(decoder) != known[KNOWN_DECODER]
-        || get_slot(connection, &connection_is_held) != Py_False || get_slot(connection, &connection_fault) != Py_None)
-        return 0;
-    PyObject *rest = get_slot(decoder, &decoder_rest), *buffer = get_slot(decoder, &decoder_buffer);
-    return rest && PyBytes_CheckExact(rest) && !PyBytes_GET_SIZE(rest) && buffer && PyByteArray_CheckExact(buffer)
-        && !PyByteArray_GET_SIZE(buffer);
-}
-
-/* Say that somebody was served at once, unless it has just been in a hurry. */
-static int note_visit(PyObject *connection, PyObject *server)
-{
-    if (get_slot(connection, &connection_has_hurried) == Py_True) {
-        set_slot(connection, &connection_has_hurried, Py_False);
-        return 0;
-    }
-    PyObject *turns = PyObject_GetAttr(server, names[NAME_TURNS]);
-    int failed = !turns || PyObject_SetAttr(turns, names[NAME_HAS_OTHERS], Py_True) < 0;
-    Py_XDECREF(turns);
-    return failed ? -1 : 0;
-}
-
-static PyObject *cut(Position *at)
-{
-    Py_ssize_t length = (Py_ssize_t)big_endian(*at + 1, 4);
-    PyObject *frame = PyBytes_FromStringAndSize((const char *)*at + HEAD, length);
-    *at += HEAD + length;
-    return frame;
-}
-
-/* The next requests have to wait. */
-static PyObject *hold(PyObject *connection, Position at, int count)
-{
-    PyObject *frames = PyList_New(count), *done = NULL;
-    int place = 0;
-    for (; frames && place < count; place++) {
-        PyObject *frame = cut(&at);
-        if (!frame)
-            break;
-        PyList_SET_ITEM(frames, place, frame);
-    }
-    if (frames && place == count)
-        done = PyObject_CallMethodOneArg(connection, names[NAME_HOLD], frames);
-    Py_XDECREF(frames);
-    return done;
-}
-
-static PyObject *carry_out_few(PyObject *connection, Position at, int count)
-{
-    for (; count; count--) {
-        if (get_slot(connection, &connection_is_closing) != Py_False)
-            break;
-        int stops = must_stop(connection);
-        if (stops || PyErr_Occurred())
-            return PyErr_Occurred() ? NULL : hold(connection, at, count);
-        PyObject *args[] = {connection, cut(&at)};
-        if (!args[1])
-            return NULL;
-        PyObject *done = PyObject_Vectorcall(get_slot(connection, &connection_handle), args, 2, NULL);
-        Py_DECREF(args[1]);
-        if (!done)
-            return NULL;
-        Py_DECREF(done);
-    }
-    Py_RETURN_NONE;
-}
-
-static PyObject *receive(PyObject *connection, PyObject *data)
-{
-    if (!PyBytes_CheckExact(data) || !is_idle(connection) || make_names() < 0)
-        return NULL;
-    Py_ssize_t max_frame = PyLong_AsSsize_t(get_slot(get_slot(connection, &connection_decoder), &decoder_max_frame));
-    int count = PyErr_Occurred() ? 0 : count_frames(data, max_frame);
-    PyObject *server = get_slot(connection, &connection_server);
-    TrafficObject *traffic = traffic_of(connection);
-    if (!count || !traffic || note_visit(connection, server) < 0)
-        return NULL;
-    traffic->received += PyBytes_GET_SIZE(data);
-    set_slot(connection, &connection_has_received, Py_True);
-    return carry_out_few(connection, (Position)PyBytes_AS_STRING(data), count);
 }
 
 /* -- what is sent -- */
@@ -365,7 +160,7 @@ static Method methods[METHODS];
 
 static PyObject *send(PyObject *connection, PyObject *responses)
 {
-    PyObject *transport = is_plain(connection) ? get_slot(connection, &connection_transport) : NULL;
+    PyObject *transport = is_plain_connection(connection) ? get_slot(connection, &connection_transport) : NULL;
     TrafficObject *traffic = transport ? traffic_of(connection) : NULL;
     if (!traffic || !PyList_CheckExact(responses) || make_names() < 0)
         return NULL;
@@ -395,7 +190,7 @@ METHOD_FUNCTION(method_send)
 
 static PyObject *send_output(PyObject *connection)
 {
-    PyObject *output = is_plain(connection) ? get_slot(connection, &connection_output) : NULL;
+    PyObject *output = is_plain_connection(connection) ? get_slot(connection, &connection_output) : NULL;
     PyObject *logged = output ? get_slot(connection, &connection_logged) : NULL;
     if (!logged || !PyList_CheckExact(output) || !PyList_CheckExact(logged))
         return NULL;
@@ -447,7 +242,7 @@ static int prepare(PyTypeObject *type)
 
 METHOD_FUNCTION(method_data_received)
 {
-    ANSWER(count == 1 && !names ? receive(self, args[0]) : NULL, methods[DATA_RECEIVED]);
+    ANSWER(count == 1 && !names ? receive_data(self, args[0]) : NULL, methods[DATA_RECEIVED]);
 }
 
 METHOD_FUNCTION(method_send_output)

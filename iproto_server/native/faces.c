@@ -141,7 +141,7 @@ static PyObject *found_row(PyObject *core, PyObject *raw)
         return raw;
     PyObject *row = new_tuple(raw, SPACE(core, FORMAT), NULL);
     if (row)
-        ((TupleObject *)row)->may_peek = 1;
+        ((TupleObject *)row)->peeks = PEEKS_MAX;
     Py_DECREF(raw);
     return row;
 }
@@ -173,7 +173,7 @@ static PyObject *update(PyObject *space, PyObject *index_id, PyObject *const *ar
     PyObject *row = core ? space_update_given(core, index_id, &key, args[1]) : NULL;
     Py_XDECREF(core);
     if (row && row != Py_None)
-        ((TupleObject *)row)->may_peek = 1;
+        ((TupleObject *)row)->peeks = PEEKS_MAX;
     return row;
 }
 

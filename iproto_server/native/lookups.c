@@ -2,18 +2,28 @@
 #include "native.h"
 
 /* An index of a space, borrowed, that nobody wants to know reads of; NULL where Python has to see to it. */
-Quick *space_index(PyObject *space, PyObject *index_id, int *is_primary)
+Quick *space_index(PyObject *space, uint64_t index_id, int *is_primary)
 {
     PyObject *manager = space_manager(space);
-    if (!manager || MANAGER(manager, INTERACTIVE) != Py_None || !PyLong_CheckExact(index_id))
+    if (!manager || MANAGER(manager, INTERACTIVE) != Py_None)
         return NULL;
     PyObject *indexes = SPACE(space, INDEXES), *index = NULL;
-    int overflow;
-    if ((*is_primary = PyLong_AsLongAndOverflow(index_id, &overflow) == 0))
+    if ((*is_primary = !index_id))
         index = SPACE(space, PRIMARY);
-    else if (indexes && PyDict_CheckExact(indexes))
-        index = PyDict_GetItemWithError(indexes, index_id);
+    else if (indexes && PyDict_CheckExact(indexes)) {
+        PyObject *key = PyLong_FromUnsignedLongLong(index_id);
+        index = key ? PyDict_GetItemWithError(indexes, key) : NULL;
+        Py_XDECREF(key);
+    }
     return index ? quick_of(index) : NULL;
+}
+
+/* The same; the number is an int. */
+static Quick *index_of(PyObject *space, PyObject *index_id, int *is_primary)
+{
+    int overflow;
+    long number = PyLong_CheckExact(index_id) ? PyLong_AsLongAndOverflow(index_id, &overflow) : -1;
+    return number < 0 ? NULL : space_index(space, (uint64_t)number, is_primary);
 }
 
 /* The row of a primary key, a new reference. Returns 1; 0 where Python has to look; -1 with an exception. */
@@ -78,7 +88,7 @@ int space_locate(PyObject *space, PyObject *index_id, const Key *key,
                  PyObject **primary_key, PyObject **row)
 {
     int is_primary;
-    Quick *quick = space_index(space, index_id, &is_primary);
+    Quick *quick = index_of(space, index_id, &is_primary);
     PyObject *encoded = quick ? encode_whole_key(quick, key) : NULL;
     if (!encoded)
         return PyErr_Occurred() ? -1 : 0;
@@ -103,7 +113,7 @@ static PyObject *search(PyObject *space, PyObject *index_id, const Key *key, Sea
 {
     int is_primary, is_row = 0;
     Py_ssize_t count;
-    Quick *quick = space_index(space, index_id, &is_primary);
+    Quick *quick = index_of(space, index_id, &is_primary);
     PyObject *encoded = quick && quick->is_ordered ? encode_key(quick, key, &count) : NULL;
     if (!encoded)
         return NULL;
@@ -151,7 +161,7 @@ static PyObject *select_few(PyObject *space, PyObject *index_id, long iterator, 
 {
     int is_primary;
     Py_ssize_t count;
-    Quick *quick = space_index(space, index_id, &is_primary);
+    Quick *quick = index_of(space, index_id, &is_primary);
     PyObject *encoded = quick && quick->is_ordered ? encode_key(quick, key, &count) : NULL;
     PyObject *rows = encoded ? tree_object_select(quick->tree, (int)iterator, encoded, offset, limit) : NULL;
     Py_XDECREF(encoded);

@@ -8,6 +8,7 @@
 static MethodTable *const tables[] = {
     &read_space_methods, &stored_space_methods, &index_face_methods, &space_face_methods, &spaces_facade_methods,
     &indexes_facade_methods, &box_methods, &sessions_methods, &connection_methods,
+    &two_way_dict_methods,
 };
 
 static Method *find_method(PyTypeObject *type, const char *name)

@@ -2,7 +2,7 @@
 #include "native.h"
 
 /* What the Python of native/__init__.py must know of: the number changes when twins, or what they are given, do. */
-#define INTERFACE 21
+#define INTERFACE 23
 
 #ifndef FINGERPRINT
 #define FINGERPRINT "" /* of the sources; setup.py defines it */
@@ -45,8 +45,20 @@ static PyMethodDef twins[] = {
 };
 
 static PyTypeObject *const types[] = {
-    &Raw_Type, &Tuple_Type, &Request_Type, &RowKey_Type, &ClientKey_Type, &RowCheck_Type, &Tree_Type, &TreeView_Type,
-    &QuickIndex_Type, &Handle_Type, &CommittedChange_Type, &Traffic_Type,
+    &Raw_Type,
+    &Tuple_Type,
+    &Request_Type,
+    &RowKey_Type,
+    &ClientKey_Type,
+    &RowCheck_Type,
+    &Tree_Type,
+    &TreeView_Type,
+    &QuickIndex_Type,
+    &Handle_Type,
+    &CommittedChange_Type,
+    &Traffic_Type,
+    &Frames_Type,
+    &DictUndo_Type,
 };
 
 /* take_over(name, python): the compiled twin of a function or class, None where there is none. */

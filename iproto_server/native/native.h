@@ -66,8 +66,9 @@ typedef struct {
 typedef struct {
     RawObject base;
     PyObject *format, *fields; /* fields NULL: not decoded yet */
-    char may_peek;             /* whether one field may be decoded without the others, once */
+    char peeks;                /* how often one field may yet be decoded without the others */
 } TupleObject;
+enum { PEEKS_MAX = 3 };
 PyObject *tuple_fields(TupleObject *self); /* borrowed */
 PyObject *tuple_transform(PyObject *self, PyObject *const *args, Py_ssize_t count); /* tuple_transform.c */
 PyObject *new_tuple(PyObject *raw, PyObject *format, PyObject *fields); /* fields may be NULL */
@@ -96,17 +97,19 @@ static inline void set_slot(PyObject *self, const Slot *slot, PyObject *value)
 /* known.c: the Python classes that the road of a request goes through; NULL until there is one */
 enum {
     KNOWN_SPACE, KNOWN_MANAGER, KNOWN_COMMITTED, KNOWN_LOG, KNOWN_SESSION, KNOWN_SESSIONS, KNOWN_CREDENTIALS,
-    KNOWN_PROCEDURE, KNOWN_WAITER, KNOWN_CONNECTION, KNOWN_BATCH, KNOWN_DECODER, KNOWN_COUNT
+    KNOWN_PROCEDURE, KNOWN_WAITER, KNOWN_CONNECTION, KNOWN_BATCH, KNOWN_DECODER, KNOWN_CATALOG,
+    KNOWN_CALLS, KNOWN_COUNT
 };
 extern PyTypeObject *known[KNOWN_COUNT];
 extern Slot space_id, space_is_temporary, space_is_local;
 extern Slot log_mode, log_replica_id, log_lsn, log_waiting, log_timestamp, log_clock, log_is_failing, log_is_closed;
 extern Slot session_id, session_sync, session_credentials, sessions_current, sessions_background;
-extern Slot credentials_universe, procedure_function, procedure_is_async;
+extern Slot credentials_universe, procedure_name, procedure_function, procedure_is_async;
 extern Slot connection_server, connection_output, connection_logged, connection_output_size, connection_held_size,
     connection_has_output, connection_is_write_paused, connection_is_closing, connection_in_flight,
     connection_is_held, connection_is_suspended, connection_has_hurried, connection_fault, connection_decoder,
-    connection_handle, connection_transport, connection_traffic, connection_has_received;
+    connection_handle, connection_transport, connection_traffic, connection_has_received, connection_session;
+extern Slot catalog_spaces, catalog_schema_version, calls_by_name;
 extern Slot batch_connections, batch_is_scheduled;
 extern Slot decoder_rest, decoder_buffer, decoder_max_frame;
 int know_class(int place); /* -1 with an exception */
@@ -150,6 +153,21 @@ enum {
 };
 #define BIT(key) ((uint64_t)1 << (key))
 int read_header(Position *at, Position end, uint64_t values[HEADER_KEYS]);
+/* `read_unsigned`, without a call for the kinds of numbers that requests are made of. */
+static inline int read_number(Position *at, Position end, uint64_t *value)
+{
+    if (*at < end && **at < 0x80) {
+        *value = *(*at)++;
+        return 1;
+    }
+    int width = *at < end && **at >= 0xcc && **at <= 0xce ? 1 << (**at - 0xcc) : 0;
+    if (width && end - *at > width) {
+        *value = big_endian(*at + 1, width);
+        *at += 1 + width;
+        return 1;
+    }
+    return read_unsigned(at, end, value);
+}
 uint64_t required_keys(uint64_t type); /* a bit for each key that a request for rows must have; 0 for other requests */
 
 /* keys.c */
@@ -232,6 +250,9 @@ PyObject *change_packed(Quick *primary, PyObject *secondaries, PyObject *key, Py
 /* What the engine changes of secondary indexes; 0 where Python has to do the work. */
 int changed_indexes(Quick *primary, PyObject *secondaries, ChangedIndex *indexes);
 
+/* two_way_dict.c */
+extern PyTypeObject DictUndo_Type;
+
 /* methods.c: compiled methods of Python's classes */
 typedef struct {
     PyMethodDef definition;
@@ -244,7 +265,8 @@ typedef struct {
     int count;
 } MethodTable;
 extern MethodTable stored_space_methods, read_space_methods, space_face_methods, index_face_methods,
-    spaces_facade_methods, indexes_facade_methods, box_methods, sessions_methods, connection_methods;
+    spaces_facade_methods, indexes_facade_methods, box_methods, sessions_methods, connection_methods,
+    two_way_dict_methods;
 
 #define METHOD_FUNCTION(name)                                                                                  \
     static PyObject *name(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names)
@@ -361,26 +383,68 @@ PyObject *first_key(PyObject *row); /* NULL, maybe without an exception */
 
 /* connection.c */
 extern PyTypeObject Traffic_Type;
+typedef struct {
+    PyObject_HEAD
+    long long received, sent;
+} TrafficObject;
+static inline int is_plain_connection(PyObject *connection)
+{
+    return Py_TYPE(connection) == known[KNOWN_CONNECTION];
+}
+/* Borrowed; NULL where something else counts. */
+static inline TrafficObject *traffic_of(PyObject *connection)
+{
+    PyObject *traffic = get_slot(connection, &connection_traffic);
+    return traffic && Py_TYPE(traffic) == &Traffic_Type ? (TrafficObject *)traffic : NULL;
+}
 int may_send(PyObject *connection, Py_ssize_t size); /* whether rows may be answered now; -1 with an exception */
 PyObject *reply(PyObject *connection, PyObject *manager, PyObject *response);
 
+/* frames.c: frames that wait. Each is given as the place where it begins and ends; what is returned, a new reference,
+ * keeps its bytes there. */
+enum { FRAME_HEAD = 5 }; /* of a usual length */
+typedef struct FramesObject FramesObject;
+extern PyTypeObject Frames_Type;
+FramesObject *new_frames(void);
+Py_ssize_t frames_left(const FramesObject *self);
+PyObject *frames_take(FramesObject *self, Position *at, Position *end); /* one must be left */
+/* Put so many frames, which are these bytes with usual lengths before them, behind the others; -1 with an exception. */
+int frames_put(FramesObject *self, PyObject *data, Py_ssize_t start, Py_ssize_t end, Py_ssize_t count);
+
+/* incoming.c */
+PyObject *receive_data(PyObject *connection, PyObject *data);
+
 /* calls.c: what answers requests */
+/* What a request has cost at the most, in rough units: a row that is read or changed, or a KiB. After LOOK_AT_TIME of
+ * them somebody may have to wait for others, and after code of Python: it is not known what that has done. */
+enum { LOOK_AT_TIME = 8 };
+int handle_frame(PyObject *handle, PyObject *connection, Position at, Position end); /* the cost; -1 with an exception */
+/* Due after the last of several frames of a connection: until then its session's `sync` may be an older one. */
+int finish_requests(PyObject *handle); /* -1 with an exception */
+enum { COUNTED_TYPES = 128 };
 typedef struct {
     PyObject_HEAD
     vectorcallfunc call;
     PyObject *answer;     /* of Python, for all requests */
     PyObject *dispatcher; /* which says what errors are answered, and waits */
-    PyObject *requests, *calls, *setuid, *box, *manager, *sessions, *catalog;
+    PyObject *calls, *setuid, *box, *manager, *sessions, *catalog;
+    unsigned long long counts[COUNTED_TYPES]; /* of requests, by type, since Python has asked */
+    PyObject *session; /* of which `sync` is not set yet, or NULL */
+    uint64_t sync;
+    PyObject *space_key; /* the last number of a space that was asked for, or NULL */
+    uint64_t space_number;
 } Handle;
 extern PyTypeObject Handle_Type;
-PyObject *session_of(Handle *self, PyObject *connection);
+PyObject *session_of(Handle *self, PyObject *connection); /* borrowed */
 int may_everything(PyObject *session, unsigned long privilege);
 int schema_version(Handle *self, uint32_t *version);
-int begin_request(Handle *self, uint64_t type, PyObject *session, PyObject *sync);
+/* A request of which code of Python hears nothing: counted, and the session's `sync` to be set later. */
+int note_request(Handle *self, uint64_t type, PyObject *session, uint64_t sync); /* -1 with an exception */
+/* A request that code of Python may look at; not counted. Returns -1 with an exception. */
+int begin_request(Handle *self, PyObject *session, uint64_t sync);
 void end_request(Handle *self);
-PyObject *forget_request(Handle *self, uint64_t type);                   /* NULL */
-PyObject *failed(Handle *self, PyObject *sync, const char *who);         /* the answer to the exception */
-PyObject *handle_space(Handle *self, uint64_t number);                   /* NULL, maybe without an exception */
+PyObject *failed(Handle *self, uint64_t sync, const char *who); /* the answer to the exception */
+PyObject *handle_space(Handle *self, uint64_t number);          /* borrowed; NULL, maybe without an exception */
 
 /* row_requests.c, row_selects.c, row_changes.c: requests for rows; NULL, maybe without an exception */
 typedef struct {
@@ -391,16 +455,18 @@ typedef struct {
     uint64_t type, sync;
     uint32_t schema_version;
     const RowBody *body;
-    PyObject *space, *index_id;
+    PyObject *space;
     Key key;
+    int found; /* how many rows were read */
 } RowRequest;
-PyObject *select_response(const RowRequest *request); /* of rows as they are in the engine */
+PyObject *select_response(RowRequest *request); /* of rows as they are in the engine */
 PyObject *change_response(const RowRequest *request); /* the same, and the change is made */
-Quick *space_index(PyObject *space, PyObject *index_id, int *is_primary); /* lookups.c; borrowed */
+Quick *space_index(PyObject *space, uint64_t index_id, int *is_primary); /* lookups.c; borrowed */
 /* lookups.c: the encoded key of a request, of so many values; 1, or 0 unknown, or -1 with an exception */
 int request_key(Quick *quick, const Key *key, KeyBuffer *encoded, int *values);
 
-PyObject *handle_rows(Handle *self, PyObject *connection, PyObject *sync, uint64_t type, Position at, Position end);
+/* Answer a request for rows. Returns its cost; 0 unknown, nothing has changed; -1 with an exception. */
+int handle_rows(Handle *self, PyObject *connection, const uint64_t *header, Position at, Position end);
 
 /* module.c: the Python functions that the compiled ones fall back on, in the order of the table there. */
 enum {

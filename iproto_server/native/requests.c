@@ -94,7 +94,7 @@ int read_header(Position *at, Position end, uint64_t values[HEADER_KEYS])
             return 0;
         uint8_t key = *(*at)++;
         if ((key != REQUEST_TYPE && key != SYNC && key != SCHEMA_VERSION) || seen & 1 << key
-            || !read_unsigned(at, end, &values[key]))
+            || !read_number(at, end, &values[key]))
             return 0;
         seen |= 1 << key;
     }
@@ -234,12 +234,28 @@ FUNCTION(native_decode_request)
     return PyObject_CallOneArg(python_functions[PYTHON_DECODE_REQUEST], args[0]);
 }
 
+/* Append frames to a list; -1 with an exception. */
+static int append_frames(PyObject *list, Position at, Py_ssize_t count)
+{
+    while (count--) {
+        Py_ssize_t length = (Py_ssize_t)big_endian(at + 1, 4);
+        PyObject *frame = PyBytes_FromStringAndSize((const char *)at + FRAME_HEAD, length);
+        int failed = !frame || PyList_Append(list, frame) < 0;
+        Py_XDECREF(frame);
+        if (failed)
+            return -1;
+        at += FRAME_HEAD + length;
+    }
+    return 0;
+}
+
 /* cut_frames(data, position, stop, max_frame, frames): append the whole frames of the usual kind that begin before
- * `stop`; answer where the first other one begins. */
+ * `stop` to a list or to Frames; answer where the first other one begins. */
 FUNCTION(native_cut_frames)
 {
-    if (count != 5 || !PyBytes_CheckExact(args[0]) || !PyList_CheckExact(args[4])) {
-        PyErr_SetString(PyExc_TypeError, "cut_frames() takes data, position, stop, max_frame and a list");
+    int is_list = count == 5 && PyList_CheckExact(args[4]);
+    if (count != 5 || !PyBytes_CheckExact(args[0]) || !(is_list || Py_TYPE(args[4]) == &Frames_Type)) {
+        PyErr_SetString(PyExc_TypeError, "cut_frames() takes data, position, stop, max_frame and a list or Frames");
         return NULL;
     }
     Py_ssize_t position = PyLong_AsSsize_t(args[1]), stop = PyLong_AsSsize_t(args[2]);
@@ -247,16 +263,15 @@ FUNCTION(native_cut_frames)
     if (PyErr_Occurred())
         return NULL;
     Position data = (Position)PyBytes_AS_STRING(args[0]);
-    while (position >= 0 && position < stop && size - position >= 5 && data[position] == 0xce) {
+    Py_ssize_t start = position, found = 0;
+    while (position >= 0 && position < stop && size - position >= FRAME_HEAD && data[position] == 0xce) {
         Py_ssize_t length = (Py_ssize_t)big_endian(data + position + 1, 4);
-        if (length > max_frame || length > size - position - 5)
+        if (length > max_frame || length > size - position - FRAME_HEAD)
             break;
-        PyObject *frame = PyBytes_FromStringAndSize((const char *)data + position + 5, length);
-        int failed = !frame || PyList_Append(args[4], frame) < 0;
-        Py_XDECREF(frame);
-        if (failed)
-            return NULL;
-        position += 5 + length;
+        found++;
+        position += FRAME_HEAD + length;
     }
-    return PyLong_FromSsize_t(position);
+    int failed = is_list ? append_frames(args[4], data + start, found)
+                         : frames_put((FramesObject *)args[4], args[0], start, position, found);
+    return failed ? NULL : PyLong_FromSsize_t(position);
 }

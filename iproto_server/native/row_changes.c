@@ -76,7 +76,7 @@ static int find_referred(Change *change, Tree *tree, Place place)
 static int find_requested(Change *change)
 {
     int is_primary, values;
-    Quick *quick = space_index(change->request->space, change->request->index_id, &is_primary);
+    Quick *quick = space_index(change->request->space, change->request->body->numbers[BODY_INDEX_ID], &is_primary);
     if (!quick || !quick->is_exact)
         return 0;
     int done = request_key(quick, &change->request->key, &change->bytes, &values);

@@ -28,7 +28,7 @@ static int read_item(RowBody *body, uint8_t key, Position *at, Position end)
         return 0;
     body->seen |= BIT(key);
     if (key >= BODY_SPACE_ID && key < BODY_NUMBERS)
-        return read_unsigned(at, end, &body->numbers[key]) && body->numbers[key] <= UINT32_MAX;
+        return read_number(at, end, &body->numbers[key]) && body->numbers[key] <= UINT32_MAX;
     switch (key) {
     case BODY_KEY: return read_array(at, end, &body->key, &body->key_end);
     case BODY_TUPLE: return read_array(at, end, &body->tuple, &body->tuple_end);
@@ -57,7 +57,7 @@ static PyObject *bytes_of(Position at, Position end)
 
 /* -- each of them, with Tuples; a list of rows, or a row, or None; NULL, maybe without an exception -- */
 
-static PyObject *select_rows(const RowRequest *request)
+static PyObject *select_rows(const RowRequest *request, PyObject *index_id)
 {
     enum { LAST_ITERATOR = 12 };
     const uint64_t *numbers = request->body->numbers;
@@ -65,7 +65,7 @@ static PyObject *select_rows(const RowRequest *request)
     PyObject *offset = PyLong_FromUnsignedLongLong(numbers[BODY_OFFSET]);
     PyObject *limit = PyLong_FromUnsignedLongLong(numbers[BODY_LIMIT]), *rows = NULL;
     if (iterator && offset && limit && numbers[BODY_ITERATOR] <= LAST_ITERATOR)
-        rows = space_select(request->space, request->index_id, iterator, offset, limit, &request->key);
+        rows = space_select(request->space, index_id, iterator, offset, limit, &request->key);
     Py_XDECREF(iterator);
     Py_XDECREF(offset);
     Py_XDECREF(limit);
@@ -93,10 +93,10 @@ static PackedOperations operations_of(const RowRequest *request, Position at, Po
     return (PackedOperations){at, end, (uint32_t)request->body->numbers[BODY_INDEX_BASE], names};
 }
 
-static PyObject *update_row_of(const RowRequest *request)
+static PyObject *update_row_of(const RowRequest *request, PyObject *index_id)
 {
     PackedOperations operations = operations_of(request, request->body->tuple, request->body->tuple_end);
-    return space_update_packed(request->space, request->index_id, &request->key, &operations);
+    return space_update_packed(request->space, index_id, &request->key, &operations);
 }
 
 static PyObject *upsert_row(const RowRequest *request)
@@ -107,13 +107,13 @@ static PyObject *upsert_row(const RowRequest *request)
     return done;
 }
 
-static PyObject *carry_out(const RowRequest *request)
+static PyObject *carry_out(const RowRequest *request, PyObject *index_id)
 {
     switch (request->type) {
-    case REQUEST_SELECT: return select_rows(request);
-    case REQUEST_UPDATE: return update_row_of(request);
+    case REQUEST_SELECT: return select_rows(request, index_id);
+    case REQUEST_UPDATE: return update_row_of(request, index_id);
     case REQUEST_UPSERT: return upsert_row(request);
-    case REQUEST_DELETE: return space_delete(request->space, request->index_id, &request->key);
+    case REQUEST_DELETE: return space_delete(request->space, index_id, &request->key);
     default: return store_row(request, request->type == REQUEST_INSERT);
     }
 }
@@ -142,7 +142,9 @@ static PyObject *response_of(const RowRequest *request, PyObject *answer)
 /* The response with Tuples; NULL, maybe without an exception. */
 static PyObject *respond(const RowRequest *request, PyObject *connection)
 {
-    PyObject *answer = carry_out(request), *response = NULL;
+    PyObject *index_id = PyLong_FromUnsignedLongLong(request->body->numbers[BODY_INDEX_ID]), *response = NULL;
+    PyObject *answer = index_id ? carry_out(request, index_id) : NULL;
+    Py_XDECREF(index_id);
     if (answer && request->type == REQUEST_SELECT && PyList_CheckExact(answer)
         && may_send(connection, total_size(answer)) <= 0)
         Py_CLEAR(answer); /* Python lets the request wait */
@@ -152,25 +154,38 @@ static PyObject *respond(const RowRequest *request, PyObject *connection)
     return response;
 }
 
-static PyObject *answer_request(Handle *self, PyObject *connection, PyObject *session, PyObject *sync,
-                                const RowRequest *request)
+/* The response to a request of which code of Python may hear; NULL, maybe without an exception. */
+static PyObject *respond_aloud(Handle *self, PyObject *connection, PyObject *session, const RowRequest *request)
 {
-    if (begin_request(self, request->type, session, sync) < 0)
-        return NULL;
-    PyObject *response = request->type == REQUEST_SELECT ? select_response(request) : change_response(request);
-    if (!response && !PyErr_Occurred())
+    PyObject *response = NULL;
+    /* An exception may have come before. */
+    if (!PyErr_Occurred() && begin_request(self, session, request->sync) == 0)
         response = respond(request, connection);
-    if (!response && !PyErr_Occurred()) {
-        end_request(self);
-        return forget_request(self, request->type);
+    if (!response && PyErr_Occurred()) {
+        set_slot(self->sessions, &sessions_current, session);
+        response = failed(self, request->sync, "a trigger");
     }
-    if (!response)
-        response = failed(self, sync, "a trigger");
     end_request(self);
-    return reply(connection, self->manager, response);
+    return response;
 }
 
-/* The space, of which there is a new reference, and the key. Returns -1 with an exception; 0 unknown. */
+static int answer_request(Handle *self, PyObject *connection, PyObject *session, RowRequest *request)
+{
+    set_slot(self->manager, manager_slots + MANAGER_HAS_LOGGED, Py_False);
+    PyObject *response = request->type == REQUEST_SELECT ? select_response(request) : change_response(request);
+    int is_quick = response != NULL;
+    if (!response && !(response = respond_aloud(self, connection, session, request)))
+        return PyErr_Occurred() ? -1 : 0;
+    if (note_request(self, request->type, session, request->sync) < 0) {
+        Py_DECREF(response);
+        return -1;
+    }
+    PyObject *done = reply(connection, self->manager, response);
+    Py_XDECREF(done);
+    return !done ? -1 : is_quick ? 1 + request->found : LOOK_AT_TIME;
+}
+
+/* The space and the key. Returns -1 with an exception; 0 unknown. */
 static int find_space(Handle *self, RowRequest *request)
 {
     static const uint8_t no_values[] = {0x90};
@@ -181,26 +196,25 @@ static int find_space(Handle *self, RowRequest *request)
         request->key = (Key){NULL, 0, no_values, no_values + 1};
     if (body->key_end - body->key > SHORT_KEY)
         return 0; /* not the key of any row */
-    if (schema_version(self, &request->schema_version) < 0
-        || !(request->index_id = PyLong_FromUnsignedLongLong(body->numbers[BODY_INDEX_ID])))
+    if (schema_version(self, &request->schema_version) < 0)
         return -1;
     request->space = handle_space(self, body->numbers[BODY_SPACE_ID]);
     return request->space && Py_TYPE(request->space) == stored_space_type;
 }
 
-PyObject *handle_rows(Handle *self, PyObject *connection, PyObject *sync, uint64_t type, Position at, Position end)
+int handle_rows(Handle *self, PyObject *connection, const uint64_t *header, Position at, Position end)
 {
-    uint64_t needed = required_keys(type);
+    uint64_t type = header[REQUEST_TYPE], needed = required_keys(type);
     RowBody body;
-    RowRequest request = {.type = type, .body = &body};
-    PyObject *session = NULL, *done = NULL;
-    if (needed && read_body(&body, needed, at, end) && (session = session_of(self, connection))
-        && may_everything(session, type == REQUEST_SELECT ? READ : WRITE) && find_space(self, &request) > 0) {
-        request.sync = PyLong_AsUnsignedLongLong(sync);
-        done = answer_request(self, connection, session, sync, &request);
-    }
-    Py_XDECREF(request.space);
-    Py_XDECREF(request.index_id);
-    Py_XDECREF(session);
-    return done;
+    RowRequest request = {.type = type, .sync = header[SYNC], .body = &body};
+    PyObject *session;
+    if (!needed || !read_body(&body, needed, at, end) || !(session = session_of(self, connection))
+        || !may_everything(session, type == REQUEST_SELECT ? READ : WRITE) || find_space(self, &request) <= 0)
+        return PyErr_Occurred() ? -1 : 0;
+    Py_INCREF(session);
+    Py_INCREF(request.space);
+    int cost = answer_request(self, connection, session, &request);
+    Py_DECREF(session);
+    Py_DECREF(request.space);
+    return cost <= 0 ? cost : cost + (int)((end - at) / 1024);
 }

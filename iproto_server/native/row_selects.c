@@ -39,14 +39,14 @@ static int find_rows(const RowRequest *request, Quick *quick, PackedRow *rows)
     return found;
 }
 
-PyObject *select_response(const RowRequest *request)
+PyObject *select_response(RowRequest *request)
 {
     PackedRow rows[TREE_SELECT_MAX];
     int is_primary;
-    Quick *quick = space_index(request->space, request->index_id, &is_primary);
+    Quick *quick = space_index(request->space, request->body->numbers[BODY_INDEX_ID], &is_primary);
     if (!quick || request->body->numbers[BODY_ITERATOR] >= TREE_ITERATORS || !request->body->numbers[BODY_LIMIT])
         return NULL;
-    int count = find_rows(request, quick, rows);
+    int count = request->found = find_rows(request, quick, rows);
     size_t total = 0;
     for (int place = 0; place < count; place++)
         total += rows[place].size;

@@ -59,6 +59,13 @@ static int set_nesting(PyObject *manager, long nesting)
     return 0;
 }
 
+/* Triggers look at few fields of a row, mostly. */
+static void let_peek(PyObject *row)
+{
+    if (row != Py_None)
+        ((TupleObject *)row)->peeks = PEEKS_MAX;
+}
+
 static int run_triggers(PyObject *space, PyObject *manager, PyObject *statements, PyObject *old, PyObject *new)
 {
     PyObject *functions = space_triggers(space);
@@ -68,6 +75,8 @@ static int run_triggers(PyObject *space, PyObject *manager, PyObject *statements
     if (set_nesting(manager, moment.nesting + 1) < 0)
         return -1;
     Py_INCREF(functions);
+    let_peek(old);
+    let_peek(new);
     PyObject *args[] = {NULL, old, new};
     int failed = 0;
     for (Py_ssize_t number = 0; !failed && number < PyTuple_GET_SIZE(functions); number++) {

@@ -65,7 +65,7 @@ static PyObject *transformed(TupleObject *self, Py_ssize_t start, Py_ssize_t rem
     PyObject *raw = failed ? NULL : PyBytes_FromStringAndSize((const char *)buffer.data, buffer.size), *copy = NULL;
     buffer_free(&buffer);
     if (raw && (copy = new_tuple(raw, added == removed ? self->format : Py_None, NULL)))
-        ((TupleObject *)copy)->may_peek = 1;
+        ((TupleObject *)copy)->peeks = PEEKS_MAX;
     Py_XDECREF(raw);
     return copy;
 }

@@ -133,8 +133,8 @@ static PyObject *tuple_get_fields(PyObject *self, void *closure)
     return Py_XNewRef(tuple_fields((TupleObject *)self));
 }
 
-/* The first field that is asked for of a row that was found, if it is a number, a text or the like. Often it is the only
- * one, the key say, and then the rest need not be decoded. NULL, maybe without an exception. */
+/* One of the first fields that are asked for of a row that was found, if it is a number, a text or the like. Often these
+ * are the only ones, the key say, and then the rest need not be decoded. NULL, maybe without an exception. */
 static PyObject *peek(TupleObject *self, Py_ssize_t number)
 {
     Position at = (Position)PyBytes_AS_STRING(self->base.raw), end = at + PyBytes_GET_SIZE(self->base.raw);
@@ -166,10 +166,10 @@ static PyObject *tuple_names(TupleObject *self)
 
 static PyObject *tuple_subscript(PyObject *self, PyObject *field)
 {
-    if (((TupleObject *)self)->may_peek && PyLong_CheckExact(field)) {
+    if (((TupleObject *)self)->peeks && PyLong_CheckExact(field)) {
         int overflow;
         PyObject *found = peek((TupleObject *)self, PyLong_AsLongAndOverflow(field, &overflow));
-        ((TupleObject *)self)->may_peek = 0;
+        ((TupleObject *)self)->peeks--;
         if (found || PyErr_Occurred())
             return found;
     }

@@ -200,44 +200,10 @@ PyObject *updated_indexes(PyObject *space, const UpdatedRow *new)
 
 /* -- changes -- */
 
-/* Decode what is changed; the other fields are those of the old row. Returns -1 with an exception. */
-static int share_fields(TupleObject *old, TupleObject *new, const UpdatedRow *updated)
-{
-    PyObject *known = tuple_fields(old);
-    PyObject *fields = known ? PyList_GetSlice(known, 0, PyList_GET_SIZE(known)) : NULL;
-    uint32_t count;
-    Position start = (Position)PyBytes_AS_STRING(new->base.raw), end = start + PyBytes_GET_SIZE(new->base.raw);
-    Position at = fields ? msgpack_array(start, end, &count) : NULL;
-    Py_ssize_t field = 0;
-    for (const UpdatePiece *piece = updated->pieces; at && piece < updated->pieces + updated->count; piece++) {
-        Position value_at = at;
-        at += update_piece_size(piece);
-        PyObject *value = piece->is_changed ? read_value(&value_at, end, 1) : NULL;
-        if (piece->is_changed && (!value || PyList_SetItem(fields, field, value) < 0))
-            at = NULL;
-        field += piece->fields;
-    }
-    if (at)
-        new->fields = Py_NewRef(fields);
-    Py_XDECREF(fields);
-    return PyErr_Occurred() ? -1 : 0;
-}
-
-/* Triggers look at both rows, mostly. */
-static int prepare_for_triggers(PyObject *space, PyObject *old, PyObject *new, const UpdatedRow *updated)
-{
-    PyObject *triggers = space_triggers(space);
-    if (!triggers || !PyTuple_GET_SIZE(triggers) || updated->first_moved != UPDATE_NO_FIELD)
-        return 0;
-    return share_fields((TupleObject *)old, (TupleObject *)new, updated);
-}
-
 /* Put a row in the place of the one with its key. Returns 1; 0 unknown, nothing has changed; -1 with an exception. */
 static int exchange(PyObject *space, PyObject *key, PyObject *old, PyObject *new, const UpdatedRow *updated,
                     int is_plain)
 {
-    if (prepare_for_triggers(space, old, new, updated) < 0)
-        return -1;
     int done = fits(space, new, is_plain) ? keeps_key(space, key, new, updated) : PyErr_Occurred() ? -1 : 0;
     if (done <= 0)
         return done;

@@ -10,6 +10,7 @@ from typing import Final
 
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.native import twin
+from iproto_server.protocol.frames import FrameSink
 
 _U32: Final = 0xCE
 _WIDTHS: Final = {0xCC: 1, 0xCD: 2, 0xCE: 4, 0xCF: 8}
@@ -19,20 +20,20 @@ class FramingError(BoxError):
     """The stream has no length where one should be, so nothing after this can be understood.
 
     Attributes:
-        frames: the frames that were complete before the fault; they deserve their answers.
+        frames: the frames that were complete before the fault, unless somebody else was given them; they
+            deserve their answers.
     """
 
     frames: list[bytes]
 
-    def __init__(self, reason: str, frames: list[bytes]) -> None:
+    def __init__(self, reason: str) -> None:
         """Create the error that the client is told before its connection closes.
 
         Args:
             reason: what is wrong, as Tarantool words it.
-            frames: the complete frames that were found before the fault in the same chunk.
         """
         super().__init__(ErrorCode.INVALID_MSGPACK, reason)
-        self.frames = frames
+        self.frames = []
 
 
 class FrameTooLargeError(FramingError):
@@ -42,20 +43,19 @@ class FrameTooLargeError(FramingError):
         size: how large, in bytes.
     """
 
-    def __init__(self, reason: str, size: int, frames: list[bytes]) -> None:
+    def __init__(self, reason: str, size: int) -> None:
         """Create the error.
 
         Args:
             reason: as of :class:`FramingError`.
             size: how large the frame is said to be.
-            frames: as of :class:`FramingError`.
         """
-        super().__init__(reason, frames)
+        super().__init__(reason)
         self.size = size
 
 
 @twin
-def _cut_frames(data: bytes, position: int, stop: int, max_frame: int, frames: list[bytes]) -> int:
+def _cut_frames(data: bytes, position: int, stop: int, max_frame: int, frames: FrameSink) -> int:
     """Cut out the whole frames in front that have a length of the usual kind.
 
     Args:
@@ -136,19 +136,33 @@ class FrameDecoder:
             FramingError: what should be a length is none, or is above the maximum. The decoder is of no use
                 after that.
         """
+        frames: list[bytes] = []
+        try:
+            self.feed_to(frames, data)
+        except FramingError as error:
+            error.frames = frames
+            raise
+        return frames
+
+    def feed_to(self, frames: FrameSink, data: bytes) -> None:
+        """Take what arrived and put the frames that it completes into ``frames``.
+
+        Raises:
+            FramingError: as of `feed`, when the frames before the fault are put there.
+        """
         if self._rest:
             self._rest = self._rest[self._position :] + data
             self._position = 0
-            return []
+            return
         buffer = self._buffer
         if buffer:
             buffer += data
             self._missing -= len(data)
             if self._missing > 0:
-                return []
+                return
             data = bytes(buffer)
             self._buffer = bytearray()
-        return self._cut(data, 0)
+        self._cut(data, 0, frames)
 
     def more(self) -> list[bytes]:
         """Return the next frames of what was fed.
@@ -156,12 +170,26 @@ class FrameDecoder:
         Raises:
             FramingError: as of `feed`; also for a frame that is above the limit.
         """
-        data, self._rest = self._rest, b""
-        frames = self._cut(data, self._position)
-        if self._rest and not frames:
-            self._rest = b""
-            raise self._too_large(self._length_at(data, self._position), frames)
+        frames: list[bytes] = []
+        try:
+            self.more_to(frames)
+        except FramingError as error:
+            error.frames = frames
+            raise
         return frames
+
+    def more_to(self, frames: FrameSink) -> None:
+        """Put the next frames of what was fed into ``frames``.
+
+        Raises:
+            FramingError: as of `more`.
+        """
+        data, self._rest = self._rest, b""
+        position = self._position
+        self._cut(data, position, frames)
+        if self._rest and self._position == position:
+            self._rest = b""
+            raise self._too_large(self._length_at(data, position))
 
     def _length_at(self, data: bytes, position: int) -> int:
         """The length of the frame that begins at a position; it is there."""
@@ -169,11 +197,10 @@ class FrameDecoder:
         return int.from_bytes(data[position + 1 : position + 1 + width], "big") if width else data[position]
 
     @staticmethod
-    def _too_large(size: int, frames: list[bytes]) -> FrameTooLargeError:
-        return FrameTooLargeError(f"too big packet size in the header: {size}", size, frames)
+    def _too_large(size: int) -> FrameTooLargeError:
+        return FrameTooLargeError(f"too big packet size in the header: {size}", size)
 
-    def _cut(self, data: bytes, position: int) -> list[bytes]:
-        frames: list[bytes] = []
+    def _cut(self, data: bytes, position: int, frames: FrameSink) -> None:
         size = len(data)
         stop = min(position + self._at_once, size)
         max_frame = self._max_frame
@@ -183,7 +210,8 @@ class FrameDecoder:
             if first == _U32:  # What every known client sends, whatever the length.
                 start = position + 5
                 if start > size:
-                    return self._keep(data, position, start - size, frames)
+                    self._keep(data, position, start - size)
+                    return
                 length = int.from_bytes(data[position + 1 : start], "big")
             elif first < 0x80:
                 start = position + 1
@@ -191,27 +219,27 @@ class FrameDecoder:
             else:
                 width = _WIDTHS.get(first)
                 if width is None:
-                    raise FramingError("packet length", frames)
+                    raise FramingError("packet length")
                 start = position + 1 + width
                 if start > size:
-                    return self._keep(data, position, start - size, frames)
+                    self._keep(data, position, start - size)
+                    return
                 length = int.from_bytes(data[position + 1 : start], "big")
             if length > max_frame:
                 if length > self._largest:
-                    raise self._too_large(length, frames)
+                    raise self._too_large(length)
                 break
             end = start + length
             if end > size:
-                return self._keep(data, position, end - size, frames)
+                self._keep(data, position, end - size)
+                return
             frames.append(data[start:end])
             position = end
         if position < size:
             self._rest = data
             self._position = position
-        return frames
 
-    def _keep(self, data: bytes, position: int, missing: int, frames: list[bytes]) -> list[bytes]:
+    def _keep(self, data: bytes, position: int, missing: int) -> None:
         """Put the bytes from ``position`` on aside until ``missing`` more have come."""
         self._buffer += memoryview(data)[position:]
         self._missing = missing
-        return frames

@@ -33,7 +33,7 @@ SLICE_BLOCKS: Final = 4
 BUSY: Final = 0.2
 """The snapshot pauses if other work takes a greater share of the loop's time."""
 
-PAUSE: Final = 0.008
+PAUSE: Final = 0.012
 """Seconds between two slices then."""
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import re
 import select
+import signal
 import subprocess
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from time import monotonic
+from typing import IO, Any, Protocol
 
 START_TIMEOUT = 30.0
 """Seconds that a process has to say what a test waits for. Only a failing test ever waits so long."""
@@ -19,6 +21,44 @@ STOP_TIMEOUT = 15.0
 
 READ_SIZE = 65_536
 """Bytes of output that are read at once: what a pipe holds."""
+
+
+class ChildProcess(Protocol):
+    """What a `LoggedProcess` needs of a `subprocess.Popen`."""
+
+    @property
+    def pid(self) -> int:
+        """The process id."""
+
+    @property
+    def stdout(self) -> IO[bytes] | Any | None:
+        """What it writes."""
+
+    def poll(self) -> int | None:
+        """Return the exit status; None while it runs."""
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for the exit status."""
+
+    def send_signal(self, number: int, /) -> None:
+        """Send a signal, unless it has ended."""
+
+
+Start = Callable[[Sequence[str], Path, Mapping[str, str] | None], ChildProcess]
+"""Starts a program: command, directory and environment."""
+
+
+def _start(command: Sequence[str], cwd: Path, env: Mapping[str, str] | None) -> ChildProcess:
+    """Start a child of this process."""
+    return subprocess.Popen(
+        command,
+        cwd=cwd,
+        env=env,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        bufsize=0,
+    )
 
 
 class LoggedProcess:
@@ -31,25 +71,23 @@ class LoggedProcess:
         command: The program and its arguments.
         cwd: The directory it runs in.
         env: Its whole environment; None for the test's own.
+        start: Starts it, with standard output and error in one pipe.
     """
 
     def __init__(
-        self, command: Sequence[str | Path], *, cwd: Path, env: Mapping[str, str] | None = None
+        self,
+        command: Sequence[str | Path],
+        *,
+        cwd: Path,
+        env: Mapping[str, str] | None = None,
+        start: Start = _start,
     ) -> None:
         self.command = [str(word) for word in command]
         self._lines: list[str] = []
         self._rest = b""
         self._changed = threading.Condition()
         self._ended = False
-        self._process = subprocess.Popen(
-            self.command,
-            cwd=cwd,
-            env=env,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            bufsize=0,
-        )
+        self._process = start(self.command, cwd, env)
         assert self._process.stdout is not None
         self._stream = self._process.stdout
         os.set_blocking(self._stream.fileno(), False)
@@ -149,7 +187,7 @@ class LoggedProcess:
         Raises:
             AssertionError: If it had to be killed.
         """
-        self._process.terminate()
+        self._process.send_signal(signal.SIGTERM)
         try:
             return self.wait(timeout=timeout)
         except subprocess.TimeoutExpired:
@@ -158,7 +196,7 @@ class LoggedProcess:
 
     def kill(self) -> None:
         """End it at once, as `kill -9` does."""
-        self._process.kill()
+        self._process.send_signal(signal.SIGKILL)
         self.wait()
 
     def _read(self) -> None:

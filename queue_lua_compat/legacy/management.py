@@ -109,14 +109,15 @@ class ManagedLegacyTube(ManagedTasks):
         if state is None:
             raise BoxError.procedure(f"the task {row[ID]} has the unknown status {row[STATUS]!r}")
         is_taken = state == TaskState.TAKEN
-        taken_at = self._space.owners.taken_at.get(row[ID]) if is_taken else None
+        session = self._space.owners.sessions.get(row[ID]) if is_taken else None
+        taken_at = None if session is None else self._space.owners.taken_at.get(row[ID])
         return TaskInfo(
             row[ID],
             state,
             list(row[DATA:]),
             row[CREATED] / MICROSECONDS,
             due=row[NEXT_EVENT] / MICROSECONDS if is_taken or state == TaskState.DELAYED else None,
-            session=self._space.owners.sessions.get(row[ID]) if is_taken else None,
+            session=session,
             taken_at=None if taken_at is None else taken_at / 1e9,
             details={
                 "pri": HIGHEST_PRIORITY - DEFAULT_PRIORITY - row[PRI],

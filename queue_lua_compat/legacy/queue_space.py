@@ -219,7 +219,7 @@ class QueueSpace:
             ),
         )
         assert task is not None
-        self.times_of(tube).taken(row[ID], row[CREATED] * 1000, self.owners.add(row[ID], session.id))
+        self.times_of(tube).taken(row[ID], row[CREATED] * 1000, self.owners.took(row[ID], session.id))
         self.statistics.count(self.label, tube, "take")
         return task_of(task)
 
@@ -284,8 +284,8 @@ class QueueSpace:
     def _changed(self, old: Tuple | None, new: Tuple | None) -> None:
         """Schedule due times, and wake waiting calls if necessary. Runs for every change of the space, by any
         client."""
-        if old is not None and (new is None or new[STATUS] != TAKEN) and old[ID] in self.owners.sessions:
-            self.owners.revoke(old[ID])
+        if old is not None and (new is None or new[STATUS] != TAKEN):
+            self.owners.remove(old[ID])
         if new is None:
             if old is not None:
                 self.times_of(old[TUBE]).removed(old[ID])

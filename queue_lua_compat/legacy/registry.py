@@ -52,7 +52,7 @@ class Registry:
         Raises:
             BoxError: the value is neither a name nor a number, or the space is not a queue's.
         """
-        if isinstance(given, str | int) and not isinstance(given, bool):
+        if isinstance(given, (str, int)) and not isinstance(given, bool):
             known = self._known.get(given)
             if known is not None:
                 return known
@@ -73,7 +73,7 @@ class Registry:
             queue_space = self.spaces.get(space.id)
             if queue_space is None or not self._exists(queue_space):
                 queue_space = self._adopt(space)
-        if isinstance(given, str | int):
+        if isinstance(given, (str, int)):
             self._box.on_commit(partial(self._remember, given, queue_space))
         return queue_space
 
@@ -141,14 +141,14 @@ class Registry:
             return
         queue_space = self.spaces.get(new[0])
         if queue_space is not None and not queue_space.space.len():
-            queue_space.owners.revoke_all()
+            queue_space.owners.remove_all()
 
 
 def _number_or_name(given: object) -> tuple[int | None, str]:
     """Parse the space that a client means: a number or None, and the name."""
     if given is None or isinstance(given, bool):
         raise BoxError.procedure("space must be a number or a name")
-    if isinstance(given, int | float):
+    if isinstance(given, (int, float)):
         number = given
     else:
         name = text(given, "space")

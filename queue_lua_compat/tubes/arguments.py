@@ -37,7 +37,7 @@ def options_of(value: object, name: str) -> Options:
         return {}
     if isinstance(value, dict):
         return dict(value)
-    if isinstance(value, list | tuple):
+    if isinstance(value, (list, tuple)):
         return dict(enumerate(value, 1))  # type: ignore[arg-type]
     raise BoxError.procedure(f"attempt to index local '{name}' (a {lua_type(value)} value)")
 
@@ -48,7 +48,7 @@ def call_options(value: object) -> Options:
     Raises:
         BoxError: as `options_of`.
     """
-    if value is None or isinstance(value, str | bytes):
+    if value is None or isinstance(value, (str, bytes)):
         return {}
     return options_of(value, "opts")
 
@@ -69,7 +69,9 @@ def number(value: object, other: str = "{} with number") -> int | float:
     Raises:
         BoxError: it is not a number.
     """
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if type(value) is int:
+        return value
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise BoxError.procedure(f"attempt to compare {other.format(lua_type(value))}")
     if math.isnan(value):
         raise BoxError.procedure("a number is expected, not NaN")
@@ -78,7 +80,7 @@ def number(value: object, other: str = "{} with number") -> int | float:
 
 def is_lua_number(value: object) -> TypeGuard[int | float]:
     """Whether a value is a number in Lua: larger integers have another type there."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
         return False
     return isinstance(value, float) or abs(value) < LUA_EXACT
 
@@ -94,11 +96,11 @@ def lua_type(value: object) -> str:
         return "nil"
     if isinstance(value, bool):
         return "boolean"
-    if isinstance(value, int | float):
+    if isinstance(value, (int, float)):
         return "number"
-    if isinstance(value, str | bytes):
+    if isinstance(value, (str, bytes)):
         return "string"
-    return "table" if isinstance(value, list | tuple | dict) else "cdata"
+    return "table" if isinstance(value, (list, tuple, dict)) else "cdata"
 
 
 def as_text(value: object) -> object:
@@ -126,4 +128,4 @@ def lua_text(value: object) -> str:
         return "nil"
     if isinstance(value, bool):
         return str(value).lower()
-    return shown(value) if isinstance(value, int | float) else str(as_text(value))
+    return shown(value) if isinstance(value, (int, float)) else str(as_text(value))

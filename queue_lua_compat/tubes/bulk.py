@@ -120,20 +120,20 @@ class BulkCalls(ABC):
 
 
 def _list_of(value: object, name: str) -> list[Any]:
-    if not isinstance(value, list | tuple):
+    if not isinstance(value, (list, tuple)):
         raise BoxError.procedure(f"{name} must be a list")
     return list(value)
 
 
 def _task_of(value: object, place: int) -> tuple[object, object]:
     """Split an element of `put_many` into data and options."""
-    if not isinstance(value, list | tuple) or not 1 <= len(value) <= 2:
+    if not isinstance(value, (list, tuple)) or not 1 <= len(value) <= 2:
         raise BoxError.procedure(f"task {place} must be [data] or [data, options]")
     return value[0], value[1] if len(value) == 2 else None
 
 
 def _count_of(value: object) -> int:
-    if isinstance(value, int | float) and not isinstance(value, bool) and value >= 1 and value % 1 == 0:
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and value >= 1 and value % 1 == 0:
         return int(value)
     raise BoxError.procedure("the number of tasks must be a whole number above zero")
 

@@ -113,6 +113,6 @@ def _without_self(arguments: tuple[object, ...]) -> BoxError:
     if arguments and arguments[0] is None:
         return BoxError.procedure("'void *' has no member named 'raw'")
     given = arguments[0] if arguments else None
-    if isinstance(given, dict | list | str | bytes):
+    if isinstance(given, (dict, list, str, bytes)):
         return BoxError.procedure("attempt to index field 'raw' (a nil value)")
     return BoxError.procedure(f"attempt to index local 'self' (a {lua_type(given)} value)")

@@ -148,7 +148,8 @@ class Queue:
         return _WAITING if self._state == _RUNNING and self._box.is_read_only else self._state
 
     def _is_running(self, method: str) -> bool:
-        if self._state == _RUNNING and not self._box.is_read_only:
+        # Every call asks this: attributes cost less than the property `is_read_only`.
+        if self._state == _RUNNING and not self._box.transactions.is_read_only:
             return True
         logger.error("%s: queue is in %s state", method, self.state())
         return False

@@ -12,13 +12,13 @@ from collections.abc import Callable
 from functools import partial
 from uuid import UUID, uuid4
 
-from iproto_server import Box, BoxError, Space, Tuple
+from iproto_server import Box, BoxError, Tuple
 from queue_lua_compat.due_timer import DueTimer
 from queue_lua_compat.retries import Retries
 from queue_lua_compat.tubes import timestamps
 from queue_lua_compat.tubes.arguments import as_text
 from queue_lua_compat.tubes.driver import follow, unfollow
-from queue_lua_compat.tubes.system_spaces import SESSION_IDS, SHARED_SESSIONS
+from queue_lua_compat.tubes.system_spaces import SESSION_IDS, SHARED_SESSIONS, CurrentSpace
 
 logger = logging.getLogger("queue_lua_compat.tubes")
 
@@ -44,6 +44,8 @@ class Sessions:
     def __init__(self, box: Box, on_remove: Callable[[str], object]) -> None:
         self._box = box
         self._on_remove = on_remove
+        self._ids = CurrentSpace(box, SESSION_IDS)
+        self._shared = CurrentSpace(box, SHARED_SESSIONS)
         self._closed = Retries(box, self.disconnect, logger, "end the sessions of connections")
         self.ttr: float = 0
         self.ends: list[tuple[int, str]] = []
@@ -54,10 +56,10 @@ class Sessions:
     def start(self) -> None:
         """Restore stored sessions: without `ttr` they end, otherwise they expire after their own."""
         self._begin()
-        for session in self._shared.select():
+        for session in self._shared.current().select():
             if not self.ttr > 0:
                 self._on_remove(session[0])
-                self._shared.delete([session[0]])
+                self._shared.current().delete([session[0]])
             elif session[_ACTIVE]:
                 self._deactivate(session[0])
             else:
@@ -66,7 +68,7 @@ class Sessions:
     def resume(self) -> None:
         """Continue with the sessions of the previous code generation."""
         self._begin()
-        for session in self._shared.index["active"].pairs([False]):
+        for session in self._shared.current().index["active"].pairs([False]):
             self._changed(None, session)
 
     def stop(self) -> None:
@@ -77,7 +79,7 @@ class Sessions:
 
     def follow(self) -> None:
         """Follow the changes of the space, which may have been created again."""
-        follow(self._shared, self._changed, self._undone)
+        follow(self._shared.current(), self._changed, self._undone)
 
     # -- for connections --
 
@@ -91,41 +93,41 @@ class Sessions:
         Raises:
             BoxError: the UUID is invalid, or there is no such session.
         """
-        row = self._ids.get([connection_id])
+        row = self._ids.current().get([connection_id])
         current: str | None = None if row is None else row[1]
         if session_uuid is None:
             return self._new(connection_id) if current is None else current
         wanted = as_text(session_uuid)
         if not isinstance(wanted, str) or len(_packed(wanted)) != _UUID_BYTES:
             raise BoxError.procedure("Invalid UUID format.")
-        shared = self._shared.get([wanted])
-        if shared is None and self._ids.index["uuid"].first([wanted]) is None:
+        shared = self._shared.current().get([wanted])
+        if shared is None and self._ids.current().index["uuid"].first([wanted]) is None:
             raise BoxError.procedure(f"The UUID {shown(wanted)} is unknown.")
         if current != wanted:
             if current is not None:
                 self.disconnect(connection_id)
-            self._ids.insert([connection_id, wanted])
+            self._ids.current().insert([connection_id, wanted])
         if shared is not None:
-            self._shared.update([wanted], [("=", _EXPIRES, 0), ("=", _ACTIVE, True)])
+            self._shared.current().update([wanted], [("=", _EXPIRES, 0), ("=", _ACTIVE, True)])
         return wanted
 
     def disconnect(self, connection_id: int) -> None:
         """Remove a connection from its session. Without another connection the session ends after `ttr`."""
-        row = self._ids.delete([connection_id])
+        row = self._ids.current().delete([connection_id])
         if row is None:
             return
         session_uuid: str = row[1]
-        if self._ids.index["uuid"].first([session_uuid]) is not None:
+        if self._ids.current().index["uuid"].first([session_uuid]) is not None:
             return
         if self.ttr > 0:
             self._deactivate(session_uuid)
         else:
             self._on_remove(session_uuid)
-            self._shared.delete([session_uuid])
+            self._shared.current().delete([session_uuid])
 
     def is_known(self, session_uuid: str) -> bool:
         """Whether a session exists."""
-        return self._shared.get([session_uuid]) is not None
+        return self._shared.current().get([session_uuid]) is not None
 
     def closed(self, connection_id: int) -> None:
         """Remove a closed connection from its session; retried if that cannot be stored."""
@@ -142,26 +144,17 @@ class Sessions:
     def _event(self) -> DueTimer:
         return DueTimer(self._box, self._end_expired, "sessions that have ended")
 
-    @property
-    def _ids(self) -> Space:
-        return self._box.space[SESSION_IDS]
-
-    @property
-    def _shared(self) -> Space:
-        # Not cached: it becomes another space when `temporary` changes.
-        return self._box.space[SHARED_SESSIONS]
-
     def _new(self, connection_id: int) -> str:
         session_uuid = uuid4().bytes_le.decode("utf-8", "surrogateescape")
         if self._box.session.current.is_closed:
             # A coroutine may continue after its client has disconnected: nothing would end the session.
             return session_uuid
-        self._ids.insert([connection_id, session_uuid])
-        self._shared.insert([session_uuid, 0, True])
+        self._ids.current().insert([connection_id, session_uuid])
+        self._shared.current().insert([session_uuid, 0, True])
         return session_uuid
 
     def _deactivate(self, session_uuid: str) -> None:
-        self._shared.replace([session_uuid, timestamps.moment_after(self._box, self.ttr), False])
+        self._shared.current().replace([session_uuid, timestamps.moment_after(self._box, self.ttr), False])
 
     def _changed(self, old: Tuple | None, new: Tuple | None) -> None:
         """Record when a session ends. Runs for every change of the space, by any client."""
@@ -182,10 +175,10 @@ class Sessions:
             if timestamps.in_seconds(moment) > now:
                 return timestamps.in_seconds(moment)
             self._box.on_rollback(partial(heapq.heappush, self.ends, heapq.heappop(self.ends)))
-            session = self._shared.get([session_uuid])
+            session = self._shared.current().get([session_uuid])
             if session is not None and not session[_ACTIVE] and session[_EXPIRES] <= moment:
                 self._on_remove(session_uuid)
-                self._shared.delete([session_uuid])
+                self._shared.current().delete([session_uuid])
         return math.inf
 
 

@@ -37,7 +37,7 @@ def checked(options: object, temporary: Sequence[str]) -> dict[str, Any]:
         if name == "in_replicaset" and not isinstance(value, bool):
             raise BoxError.procedure(f"Invalid value of in_replicaset: {lua_text(value)}")
         if name == "ttr":
-            is_number = isinstance(value, int | float) and not isinstance(value, bool)
+            is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
             if not (is_number and value >= 0):
                 raise BoxError.procedure(f"Invalid value of ttr: {lua_text(value)}")
         settings[name] = value

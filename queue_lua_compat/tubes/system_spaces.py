@@ -115,3 +115,28 @@ def _create(box: Box, layout: str, name: str, *, temporary: bool) -> Space:
     for index, parts, unique in indexes:
         space.create_index(index, parts=parts, unique=unique)
     return space
+
+
+class CurrentSpace:
+    """A system space, which becomes another one when it is made temporary or persistent.
+
+    Parameters:
+        box: the box.
+        name: its name.
+    """
+
+    __slots__ = ("_catalog", "_name", "_space", "_spaces", "_version")
+
+    def __init__(self, box: Box, name: str) -> None:
+        self._spaces = box.space
+        self._catalog = box.catalog
+        self._name = name
+        self._version = -1
+
+    def current(self) -> Space:
+        """Find the space, where the schema has changed since the last time."""
+        version = self._catalog.schema_version
+        if version != self._version:
+            self._space: Space = self._spaces[self._name]
+            self._version = version
+        return self._space

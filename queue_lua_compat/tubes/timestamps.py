@@ -33,7 +33,11 @@ def span(seconds: object) -> int:
     given = number(seconds)
     if given <= 0:
         return 0
-    return min(math.floor(given * MICROSECONDS), NEVER) if given != math.inf else NEVER
+    # Without min() and, for most values, floor(): every put of a task with times comes through here.
+    if given > NEVER:
+        return NEVER
+    microseconds = given * MICROSECONDS if type(given) is int else math.floor(given * MICROSECONDS)
+    return microseconds if microseconds < NEVER else NEVER
 
 
 def moment_after(box: Box, seconds: object) -> int:

@@ -39,7 +39,7 @@ from queue_lua_compat.tubes.driver import (
 )
 from queue_lua_compat.tubes.grants import grant_to_role, grant_to_user
 from queue_lua_compat.tubes.put_times import PutTimes
-from queue_lua_compat.tubes.system_spaces import QUEUE
+from queue_lua_compat.tubes.system_spaces import QUEUE, CurrentSpace
 from queue_lua_compat.tubes.system_spaces import TAKEN as TAKEN_SPACE
 from queue_lua_compat.tubes.wait_queues import TAKING, forget_wait_queues, wait_queue_of
 
@@ -91,8 +91,11 @@ class Tube(BulkCalls):
         self.number = number
         self.options = options
         self.space: Space = self.box.space[name]
+        self._taken = CurrentSpace(self.box, TAKEN_SPACE)
+        self._session = self.box.session
         self.callback: TaskCallback | None = None
         self.waiting = wait_queue_of(self.box, name, TAKING, self._take_again)
+        self._waiters = self.waiting.waiters
         self.raw = driver.new(self.box, self.space, self._task_changed, options)
         kept: dict[str, Any] = self._kept_times.setdefault(name, {})
         self.times = TaskTimes(self.box, kept)
@@ -115,7 +118,7 @@ class Tube(BulkCalls):
         """Release the taken tasks without an existing session."""
         released = 0
         for task in self.raw.tasks_by_state(TAKEN):
-            taken = self._taken.get([self.number, task[TASK_ID]])
+            taken = self._taken.current().get([self.number, task[TASK_ID]])
             if taken is None or not self._context.sessions.is_known(taken[3]):
                 self.raw.release(task[TASK_ID], {})
                 released += 1
@@ -189,7 +192,7 @@ class Tube(BulkCalls):
             return None
         self._check_taken(task_id)
         self._find(task_id)
-        taken = self._taken.delete([self.number, task_id])
+        taken = self._taken.current().delete([self.number, task_id])
         task = self.raw.delete(task_id)
         self.times.acknowledged(None if taken is None else taken[_TAKEN_TIME] * 1000)
         self._context.statistics.count_acknowledged(self.name)
@@ -209,7 +212,7 @@ class Tube(BulkCalls):
         if not self._context.is_running("release"):
             return None
         self._check_taken(task_id)
-        self._taken.delete([self.number, task_id])
+        self._taken.current().delete([self.number, task_id])
         self._find(task_id)
         return self._normalized(self.raw.release(task_id, call_options(options)))
 
@@ -238,7 +241,7 @@ class Tube(BulkCalls):
         task = self.peek(task_id)
         assert task is not None
         if self._is_taken_here(task_id):
-            self._taken.delete([self.number, task_id])
+            self._taken.current().delete([self.number, task_id])
         if task[STATUS] == BURIED:
             return task
         return self._normalized(self.raw.bury(task_id))
@@ -295,7 +298,7 @@ class Tube(BulkCalls):
             raise BoxError.procedure("Tube not found")
         if self._context.consumers.is_waited_for(self.number):
             raise BoxError.procedure("There are consumers connected the tube")
-        if self._taken.index["task"].first([self.number]) is not None:
+        if self._taken.current().index["task"].first([self.number]) is not None:
             raise BoxError.procedure("There are taken tasks in the tube")
         self._context.forget(self.name)
         self.stop()
@@ -354,14 +357,14 @@ class Tube(BulkCalls):
 
     def give_back(self, task_id: object) -> None:
         """Release a task of an ended session."""
-        self._taken.delete([self.number, task_id])
+        self._taken.current().delete([self.number, task_id])
         task = self.raw.peek(task_id)
         if task is not None and task[STATUS] == TAKEN:
             self.raw.release(task_id, {})
 
     def taken_by(self, task_id: object) -> Tuple | None:
         """Return the row of `_queue_taken_2` about a task, or None."""
-        return self._taken.get([self.number, task_id])
+        return self._taken.current().get([self.number, task_id])
 
     def created(self, task: Tuple) -> int | None:
         """Return when a task was put, in nanoseconds since 1970; None if that is unknown."""
@@ -373,11 +376,6 @@ class Tube(BulkCalls):
     @property
     def _kept_times(self) -> dict[str, dict[str, Any]]:
         return self.box.keep(_KEPT, dict)
-
-    @property
-    def _taken(self) -> Space:
-        # Not cached: it becomes another space when `temporary` changes.
-        return self.box.space[TAKEN_SPACE]
 
     def _take_again(self, most: int | None = None) -> object:
         """Try again to serve a waiting call; `most` is set for a bulk call."""
@@ -391,15 +389,17 @@ class Tube(BulkCalls):
 
     def _find(self, task_id: object) -> Tuple:
         """Return a task's row. Raises BoxError if it does not exist."""
-        task = self.raw.peek(_key(task_id))
+        task = self.raw.peek([] if task_id is NOT_GIVEN else [task_id])
         if task is None:
             raise BoxError.procedure(f"Task {shown(task_id)} not found")
         return task
 
     def _is_taken_here(self, task_id: object) -> bool:
         """Whether the current session owns the task."""
-        session_uuid = self._context.sessions.identify(self.box.session.id())
-        taken = self._taken.get([self.number, *_key(task_id)])
+        session_uuid = self._context.sessions.identify(self._session.current.id)
+        taken = self._taken.current().get(
+            [self.number, task_id] if task_id is not NOT_GIVEN else [self.number]
+        )
         return taken is not None and taken[3] == session_uuid
 
     def _check_taken(self, task_id: object) -> None:
@@ -414,8 +414,8 @@ class Tube(BulkCalls):
             return
         box = self.box
         state = task[STATUS]
-        key = [self.number, task[TASK_ID]]
-        taken = self._taken
+        taken, number, task_id = self._taken.current(), self.number, task[TASK_ID]
+        key = [number, task_id]
         if taken.get(key) is not None:
             taken.delete(key)
         if state == READY:
@@ -431,10 +431,10 @@ class Tube(BulkCalls):
                 self.times.became_ready(task[TASK_ID])
         elif state == TAKEN:
             if event == "take":
-                self.times.taken(task[TASK_ID], self.created(task), self.times.now())
-            connection_id = box.session.id()
+                self.times.taken(task_id, self.created(task), self.times.now())
+            connection_id = self._session.current.id
             session_uuid = self._context.sessions.identify(connection_id)
-            taken.insert([*key, connection_id, session_uuid, timestamps.now(box)])
+            taken.insert([number, task_id, connection_id, session_uuid, timestamps.now(box)])
         if event == "delete":
             if self.times.ready_since:
                 self.times.removed(task[TASK_ID])
@@ -447,16 +447,16 @@ class Tube(BulkCalls):
         if new is None or new[STATUS] != READY:
             return
         # A stream's transaction may stay open for long: calls that wait are looked for after its commit.
-        if self.waiting or self._transactions.interactive is not None:
+        if self._waiters or self._transactions.interactive is not None:
             self.box.on_commit(self._wake)
 
     def _wake(self) -> None:
-        if self.waiting:
+        if self._waiters:
             self.waiting.wake()
 
     def _row_undone(self, old: Tuple | None, new: Tuple | None) -> None:
         # If the log could not be written, others have seen the change and acted on it: let them try again.
-        if old is not None and self.waiting and old[STATUS] == READY:
+        if old is not None and self._waiters and old[STATUS] == READY:
             self._wake_soon()
 
     def _wake_soon(self) -> None:
@@ -465,7 +465,3 @@ class Tube(BulkCalls):
     def wake_all(self) -> None:
         """Wake all waiting calls, one after the other, until one finds no task."""
         self.waiting.wake(len(self.waiting))
-
-
-def _key(task_id: object) -> list[Any]:
-    return [] if task_id is NOT_GIVEN else [task_id]

@@ -14,7 +14,7 @@ def delay_of(options: object) -> float | None:
     Raises:
         BoxError: the options are not a map, or the delay is not a number.
     """
-    if options is None or options is False or isinstance(options, str | bytes | list):
+    if options is None or options is False or isinstance(options, (str, bytes, list)):
         return None
     if not isinstance(options, dict):
         raise BoxError.procedure(f"options must be a map, not {type(options).__name__}")

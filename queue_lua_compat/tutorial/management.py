@@ -84,14 +84,15 @@ class ManagedTutorialQueue(ManagedTasks):
         if state is None:
             raise BoxError.procedure(f"the task {task_id} has the unknown status {row[STATUS]!r}")
         created = _created(row)
-        taken_at = self._owners.taken_at.get(task_id) if state == TaskState.TAKEN else None
+        session = self._owners.sessions.get(task_id) if state == TaskState.TAKEN else None
+        taken_at = None if session is None else self._owners.taken_at.get(task_id)
         return TaskInfo(
             task_id,
             state,
             row.get(_DATA),
             None if created is None else created / NANOSECONDS,
             due=float(row[RUN_AT]) if state == TaskState.DELAYED else None,
-            session=self._owners.sessions.get(task_id) if state == TaskState.TAKEN else None,
+            session=session,
             taken_at=None if taken_at is None else taken_at / NANOSECONDS,
         )
 

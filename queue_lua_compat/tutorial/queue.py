@@ -76,10 +76,14 @@ class TutorialQueue:
         is_start = not kept
         self._box = box
         self._space = create_space(box)
+        self._session = box.session
+        self._transactions = box.transactions
+        self._time_ns = box.clock.time_ns
         self._ready = self._space.index["status"]
         self._by_runat = self._space.index["runat"]
         self._waiting = box.keep(f"{_KEPT}.waiting", partial(WaitQueue, box))
         self._waiting.resume_with(self._take_when_woken)
+        self._waiters = self._waiting.waiters
         self._owners = TaskOwners(box, self._take_back, kept)
         self._times = TaskTimes(box, kept)
         self._calls: dict[str, int] = kept.setdefault("calls", dict.fromkeys(_CALLS, 0))
@@ -115,8 +119,10 @@ class TutorialQueue:
 
         Returns: the task.
         """
-        delay = delay_of(options)
-        task_id = max(self._box.clock.time_ns(), self._kept["last_id"] + 1)
+        delay = None if options is None else delay_of(options)
+        task_id, last_id = self._time_ns(), self._kept["last_id"]
+        if task_id <= last_id:
+            task_id = last_id + 1
         if delay is None:
             row = [task_id, READY, 0, data]
         else:
@@ -280,7 +286,7 @@ class TutorialQueue:
 
     def _take_first(self) -> Task | None:
         """Take the oldest ready task for the current session, if there is one."""
-        session = self._box.session.current
+        session = self._session.current
         found = self._ready.first(_READY_KEY)
         if found is None or session.is_ended:
             # A coroutine may continue after its client has disconnected: nothing would release the task.
@@ -288,7 +294,7 @@ class TutorialQueue:
         key = found[0]
         task = self._space.update(key, _TAKE)
         assert task is not None
-        self._times.taken(key, key, self._owners.add(key, session.id))
+        self._times.taken(key, key, self._owners.took(key, session.id))
         self._calls["take"] += 1
         return task.tomap()
 
@@ -313,9 +319,9 @@ class TutorialQueue:
         """
         if task_id is _NOT_GIVEN or task_id is False:
             raise BoxError.procedure("Task id required")
-        key = key_of(task_id)
+        key = task_id if type(task_id) is int else key_of(task_id)
         holder = self._owners.sessions.get(key)
-        session_id = self._box.session.id()
+        session_id = self._session.current.id
         if holder == session_id:
             return key
         if self._space.get(key) is None:
@@ -329,19 +335,25 @@ class TutorialQueue:
     def _task_changed(self, old: Tuple | None, new: Tuple | None) -> None:
         """Revoke ownership, and wake waiting calls, if necessary. Runs for every change of the space, by any
         client."""
-        status = None if new is None else new[STATUS]
-        if old is not None and status != TAKEN and old[0] in self._owners.sessions:
-            self._owners.revoke(old[0])
+        if new is None:
+            if old is not None:
+                self._owners.remove(old[0])
+                if self._times.ready_since:
+                    self._times.removed(old[0])
+            return
+        status = new[STATUS]
+        if status == TAKEN:
+            return
+        if old is not None:
+            self._owners.remove(old[0])
         if status == READY:
             if old is not None and old[STATUS] != READY:
                 self._times.became_ready(old[0])
-            if self._waiting or self._box.interactive:
-                # Checked after the commit: a stream's transaction may stay open for long.
+            # A stream's transaction may stay open for long: waiting calls are looked for after its commit.
+            if self._waiters or self._transactions.interactive is not None:
                 self._box.on_commit(self._wake)
-        elif new is not None and status == WAITING:
+        elif status == WAITING:
             self._due_timer.schedule(new[RUN_AT])
-        elif new is None and old is not None and self._times.ready_since:
-            self._times.removed(old[0])
 
     def _change_undone(self, old: Tuple | None, new: Tuple | None) -> None:
         """Handle the rollback of a change."""
@@ -357,7 +369,7 @@ class TutorialQueue:
         """Revoke all ownership if a changed row of `_truncate` is about this space."""
         if new is None or new[0] != self._space.id or self._space.len():
             return
-        self._owners.revoke_all()
+        self._owners.remove_all()
 
     def _wake(self) -> None:
         if self._waiting:

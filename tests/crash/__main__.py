@@ -1,4 +1,4 @@
-"""The command: `python -m tests.crash --seconds 600 --seed 1`."""
+"""The command: `python -m tests.crash --lives 10000 --seed 1`."""
 
 from __future__ import annotations
 
@@ -6,12 +6,20 @@ import argparse
 import shutil
 import sys
 import tempfile
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from random import SystemRandom
 
 from tests.crash.campaign import Campaign
 from tests.crash.moment import EVENTS, Event
-from tests.crash.subject import SUBJECTS
+from tests.crash.scale import LONG, SHORT
+from tests.crash.subject import ForkedServer, OurServer, Subject, Tarantool
+
+TOLD_EVERY = 100
+"""One of so many short lives is reported."""
+
+SUBJECTS: dict[str, Callable[[], Subject]] = {"iproto-server": OurServer, "tarantool": Tarantool}
 
 
 def main() -> int:
@@ -21,10 +29,16 @@ def main() -> int:
         0: nothing is wrong; 1: something is.
     """
     parser = argparse.ArgumentParser(prog="python -m tests.crash", description=__doc__)
-    parser.add_argument("--seconds", type=float, default=60, help="how long to go on (default: %(default)s)")
+    parser.add_argument("--seconds", type=float, help="at least so long (default: 60 without numbers)")
     parser.add_argument("--lives", type=int, default=0, help="at least so many lives")
+    parser.add_argument(
+        "--kills", type=int, default=0, help="at least so many kills, most lives have several"
+    )
     parser.add_argument("--seed", type=int, help="repeat what was drawn from this seed (default: a new one)")
     parser.add_argument("--subject", choices=SUBJECTS, default="iproto-server", help="what is killed")
+    parser.add_argument(
+        "--long", action="store_true", help="lives of seconds in new processes, as always with tarantool"
+    )
     parser.add_argument(
         "--events",
         type=lambda text: [Event(word) for word in text.split(",")],
@@ -37,15 +51,23 @@ def main() -> int:
     directory = arguments.directory or Path(tempfile.mkdtemp(prefix="crash-"))
     directory.mkdir(parents=True, exist_ok=True)
     print(f"seed {seed}, files in {directory}", flush=True)
-    campaign = Campaign(
-        SUBJECTS[arguments.subject](),
-        directory,
-        seed,
-        lambda line: print(line, flush=True),
-        events=arguments.events,
-    )
-    report = campaign.run(seconds=arguments.seconds, lives=arguments.lives)
-    print(report)
+    seconds = arguments.seconds
+    if seconds is None:
+        seconds = 0 if arguments.lives or arguments.kills else 60
+    is_short = arguments.subject == "iproto-server" and not arguments.long
+    with closing(ForkedServer() if is_short else SUBJECTS[arguments.subject]()) as subject:
+
+        def tell(line: str) -> None:
+            if not is_short:
+                print(line, flush=True)
+            elif campaign.report.lives and not campaign.report.lives % TOLD_EVERY:
+                print(campaign.report.progress, flush=True)
+
+        campaign = Campaign(
+            subject, directory, seed, tell, events=arguments.events, scale=SHORT if is_short else LONG
+        )
+        report = campaign.run(seconds=seconds, lives=arguments.lives, kills=arguments.kills)
+    print(report, flush=True)
     if report.findings:
         return 1
     if arguments.directory is None:

@@ -17,11 +17,13 @@ from time import monotonic, sleep
 from iproto_server.testing.logged_process import LoggedProcess
 from tests.crash.audit import Audit
 from tests.crash.checker import Books
-from tests.crash.data_files import check_files
+from tests.crash.data_files import FileChecks
 from tests.crash.finding import Finding, Kind
 from tests.crash.life import live
 from tests.crash.moment import EVENTS, SNAPSHOT_EVENTS, Event, Moment, Pace, draw_settings
+from tests.crash.scale import LONG, Scale
 from tests.crash.subject import Server, Settings, Subject
+from tests.crash.torn_write import tear
 
 LIVES_OF_A_DATABASE = 15
 """The number of runs before a new, empty directory is used."""
@@ -29,11 +31,11 @@ LIVES_OF_A_DATABASE = 15
 SNAPSHOT_BEGINS = "saving snapshot"
 """A part of every log line about a snapshot."""
 
-VERIFIED = 0.25
-"""The share of the kills after which the server's own tool checks the files."""
+TORN = 0.1
+"""The share of the lives after whose end a torn write is added."""
 
 LINES_SHOWN = 15
-"""The number of characters shown of the output of a server in trouble."""
+"""The number of lines shown of the output of a server in trouble."""
 
 
 @dataclass(slots=True)
@@ -43,6 +45,7 @@ class Report:
     Attributes:
         seed: The seed of all random choices.
         kills: The numbers of kills and stops, by event.
+        torn: The number of kills after which a torn write was added.
         acknowledged: The numbers of successful requests, by kind.
         refused: The numbers of requests that were refused as expected.
         unknown: The numbers of requests whose outcome is unknown.
@@ -52,10 +55,12 @@ class Report:
         lives: The number of runs with load.
         findings: The problems found; a campaign ends with the first run that has findings.
         kept: The files of that run as the kill left them.
+        seconds: The time that the campaign has taken.
     """
 
     seed: int
     kills: Counter[str] = field(default_factory=Counter)
+    torn: int = 0
     acknowledged: Counter[str] = field(default_factory=Counter)
     refused: int = 0
     unknown: int = 0
@@ -65,14 +70,31 @@ class Report:
     lives: int = 0
     findings: list[Finding] = field(default_factory=list)
     kept: Path | None = None
+    seconds: float = 0.0
+
+    @property
+    def killed(self) -> int:
+        """Return the number of kills."""
+        return self.kills.total() - self.kills[Event.STOP]
+
+    @property
+    def progress(self) -> str:
+        """Describe the course of the campaign in one line."""
+        per_minute = 60 * self.lives / self.seconds if self.seconds else 0
+        return (
+            f"{self.lives} lives, {self.killed} kills, {self.acknowledged.total()} acknowledged, "
+            f"{len(self.findings)} findings; {self.seconds:.0f} s, {per_minute:.0f} lives per minute"
+        )
 
     def __str__(self) -> str:
         kills = ", ".join(f"{count} × {when}" for when, count in sorted(self.kills.items()))
         done = ", ".join(f"{count} {kind}" for kind, count in sorted(self.acknowledged.items()))
         ends = ", ".join(f"{count} {end}" for end, count in sorted(self.transactions.items()))
         lines = [
-            f"seed {self.seed}: {self.lives} lives; ended: {kills or 'never'}",
-            f"{self.snapshots} snapshots, {self.half_snapshots} of them half written when it was killed",
+            f"seed {self.seed}: {self.progress}",
+            f"ended: {kills or 'never'}",
+            f"{self.snapshots} snapshots, {self.half_snapshots} of them half written when it was killed; "
+            f"{self.torn} torn writes",
             f"{self.acknowledged.total()} acknowledged ({done})",
             f"{self.refused} refused as they had to be, {self.unknown} unknown",
             f"transactions in streams: {ends or 'none'}",
@@ -93,6 +115,7 @@ class Campaign:
         tell: Called with a line about every run.
         events: What the lives end with, one after the other. Without one that is about snapshots, there are
             none while there is load.
+        scale: How long runs are, and how large databases.
     """
 
     def __init__(
@@ -103,6 +126,7 @@ class Campaign:
         tell: Callable[[str], None] = lambda line: None,
         *,
         events: Sequence[Event] = EVENTS,
+        scale: Scale = LONG,
     ) -> None:
         self._subject = subject
         self._base = directory
@@ -111,29 +135,35 @@ class Campaign:
         self._with_snapshots = not SNAPSHOT_EVENTS.isdisjoint(events)
         self.report = Report(seed)
         self._books = Books()
+        self._files = FileChecks()
         self._directory = directory
-        self._pace = Pace()
+        self._scale = scale
+        self._pace = Pace(scale)
         self._databases = 0
 
-    def run(self, *, seconds: float = 0, lives: int = 0) -> Report:
-        """Run until the time and the number of runs are reached, or until something is found."""
-        deadline = monotonic() + seconds
-        while not self.report.findings and (monotonic() < deadline or self.report.lives < lives):
+    def run(self, *, seconds: float = 0, lives: int = 0, kills: int = 0) -> Report:
+        """Run until the time and the numbers of runs and kills are reached, or until something is found."""
+        begin = monotonic()
+        while not self.report.findings and (
+            monotonic() < begin + seconds or self.report.lives < lives or self.report.killed < kills
+        ):
             self._live(Random(f"{self.report.seed}/{self.report.lives}"))
             self.report.lives += 1
+            self.report.seconds = monotonic() - begin
         self._last_look()
         return self.report
 
     def _live(self, chance: Random) -> None:
         """Run the server once under load, including the start before it."""
         event = self._events[self.report.lives % len(self._events)]
-        moment = Moment.draw(chance, event, with_snapshots=self._with_snapshots)
-        settings = draw_settings(chance, event, with_snapshots=self._with_snapshots)
+        scale = self._scale.of_run(chance)
+        moment = Moment.draw(chance, event, with_snapshots=self._with_snapshots, scale=scale)
+        settings = draw_settings(chance, event, with_snapshots=self._with_snapshots, scale=scale)
         if self.report.lives % LIVES_OF_A_DATABASE == 0:
             self._last_look()
             if self.report.findings:
                 return
-            self._new_database()
+            self._new_database(chance)
             times = chance.randrange(4) if self._subject.survives_bootstrap else 0
             self._kill_early(chance, settings, "bootstrap", times)
         elif chance.random() < 0.4:
@@ -156,6 +186,8 @@ class Campaign:
         report.unknown += meter.unknown
         report.transactions += meter.transactions
         report.findings += meter.findings
+        if self._subject.cuts_torn_writes and chance.random() < TORN:
+            report.torn += tear(self._directory, chance)
         self._look_at_remains(server.process, chance)
         self._tell(
             f"life {report.lives}: {settings}; start {self._pace.start:.2f} s; {event}"
@@ -181,7 +213,7 @@ class Campaign:
             process.wait_for(self._subject.begins)
             begun = monotonic()
             ready = process.wait_for(self._subject.ready)
-            self._pace.start, self._pace.recovery = monotonic() - launched, monotonic() - begun
+            self._pace.started(monotonic() - launched, monotonic() - begun)
             audit = Audit.of(ready[1], int(ready[2]))
         except (AssertionError, OSError) as error:
             process.kill()
@@ -237,14 +269,15 @@ class Campaign:
         """Copy the files as the last kill left them: the next start changes them."""
         return self._directory.with_name(f"{self._directory.name}-as-killed")
 
-    def _new_database(self) -> None:
+    def _new_database(self, chance: Random) -> None:
         shutil.rmtree(self._as_killed, ignore_errors=True)
         if self._databases:
             shutil.rmtree(self._directory)
         self._databases += 1
         self._directory = self._base / f"database-{self._databases}"
         self._directory.mkdir()
-        self._books = Books()
+        self._books = Books(chance.choice(self._scale.ballast))
+        self._files = FileChecks()
 
     def _look_at_remains(self, process: LoggedProcess, chance: Random) -> None:
         """Check the files, and the server's log for internal errors."""
@@ -255,9 +288,13 @@ class Campaign:
         shutil.copytree(self._directory, self._as_killed)
         self.report.half_snapshots += any(self._as_killed.glob("*.snap.inprogress"))
         if self._subject.writes_whole_rows:
-            self.report.findings += check_files(self._as_killed)
+            self.report.findings += self._files.check(self._as_killed)
         has_database = any(self._as_killed.glob("*.snap"))
-        if has_database and chance.random() < VERIFIED and (text := self._subject.verify(self._as_killed)):
+        if (
+            has_database
+            and chance.random() < self._scale.verified
+            and (text := self._subject.verify(self._as_killed))
+        ):
             self._find(Kind.FILES, _end_of(text))
         if self.report.findings:
             self.report.kept = self._as_killed

@@ -21,20 +21,25 @@ from tests.crash.schema import ACCOUNTS, BALLAST, ITEMS, TOTALS, TRANSFERS, Row
 class Books:
     """The expected state of one database.
 
+    Parameters:
+        ballast_rows: The number of rows of ballast that it gets.
+
     Attributes:
         worlds: The expected rows of each client.
         tasks: The expected tasks of the queue.
         deals: The expected deals of streams and their shares.
         numbering: The expected rows numbered by a sequence.
         ballast: The number of acknowledged rows of ballast.
+        ballast_rows: The number of rows of ballast that it gets.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, ballast_rows: int = 0) -> None:
         self.worlds = {client: World(client, first_places(client)) for client in range(schema.CLIENTS)}
         self.tasks = Tasks()
         self.deals = Deals()
         self.numbering = Numbering()
         self.ballast = 0
+        self.ballast_rows = ballast_rows
 
     def check(self, audit: Audit) -> list[Finding]:
         """Compare with the contents of a server to which nobody has written since it started.
@@ -102,7 +107,7 @@ def check_indexes(audit: Audit) -> Iterator[Finding]:
 
 def packed(rows: list[Row]) -> Counter[bytes]:
     """Return rows as an unordered collection."""
-    return Counter(msgpack.packb(row) for row in rows)
+    return Counter(map(msgpack.Packer().pack, rows))
 
 
 def unpacked(row: bytes) -> str:

@@ -6,6 +6,8 @@ The rows are replayed here in the simplest way, independently of the server's re
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,8 +32,18 @@ TRUNCATE_SPACE: Final = 330
 SEQUENCE_DATA_SPACE: Final = 285
 """The space with the values of sequences. A log contains them only as the rows that were numbered."""
 
+SNAPSHOTS_LOADED: Final = 2
+"""The number of snapshots whose rows are kept."""
+
+KEYS_REMEMBERED: Final = 20_000
+"""The number of rows whose keys are not computed again."""
+
 Rows = dict[int, dict[bytes, bytes]]
 """The rows by their primary keys, by space id."""
+
+
+Identity = tuple[str, int, int]
+"""Name, size and time of the last change of a file. A file with the same ones has not changed."""
 
 
 def check_files(directory: Path) -> list[Finding]:
@@ -40,29 +52,86 @@ def check_files(directory: Path) -> list[Finding]:
     Returns:
         The problems found.
     """
-    try:
-        return list(_check(directory))
-    except StorageError as error:
-        return [Finding(Kind.FILES, str(error))]
+    return FileChecks().check(directory)
 
 
-def _check(directory: Path) -> Iterator[Finding]:
-    for path in find_snapshots(directory).incomplete:
-        yield Finding(Kind.FILES, f"{path.name} has its name, but no end")
-    snapshots = [path for path in list_files(directory, FileType.SNAPSHOT) if has_end_marker(path)]
-    if not snapshots:
-        if logs := list_files(directory, FileType.LOG):
-            yield Finding(Kind.FILES, f"there are logs, {logs[0].name} first, but no snapshot")
-        return
-    newest = snapshots[-1]
-    yield from check_numbers(directory, read_header(newest, FileType.SNAPSHOT).vclock)
-    expected = replay(directory, newest)
-    for path in snapshots[:-1]:
+class FileChecks:
+    """Checks of one directory, again and again.
+
+    Snapshots that were once compared, and have not changed since, are not compared again.
+    """
+
+    def __init__(self) -> None:
+        self._compared: set[tuple[Identity, ...]] = set()
+        self._loaded: dict[Identity, Replay] = {}
+
+    def check(self, directory: Path) -> list[Finding]:
+        """Check the directory, or a copy of it, while no server uses it.
+
+        Returns:
+            The problems found.
+        """
         try:
-            rows = replay(directory, path)
+            return list(self._check(directory))
+        except StorageError as error:
+            return [Finding(Kind.FILES, str(error))]
+
+    def _check(self, directory: Path) -> Iterator[Finding]:
+        for path in find_snapshots(directory).incomplete:
+            yield Finding(Kind.FILES, f"{path.name} has its name, but no end")
+        snapshots = [path for path in list_files(directory, FileType.SNAPSHOT) if has_end_marker(path)]
+        if not snapshots:
+            if logs := list_files(directory, FileType.LOG):
+                yield Finding(Kind.FILES, f"there are logs, {logs[0].name} first, but no snapshot")
+            return
+        yield from check_numbers(directory, _vclock(snapshots[-1]))
+        for older, newer in pairwise(snapshots):
+            yield from self._compare(directory, older, newer)
+
+    def _compare(self, directory: Path, older: Path, newer: Path) -> Iterator[Finding]:
+        """Check that a snapshot has the rows of the one before and the logs in between."""
+        begin, end = (_vclock(path).get(1, 0) for path in (older, newer))
+        try:
+            chain = find_logs(directory, _vclock(older)).logs
         except LogGapError:
-            continue  # its logs may have been removed: the newest one counts
-        yield from _compare(path.name, rows, newest.name, expected)
+            return  # its logs may have been removed: the newest snapshot counts
+        logs = [log for log in chain if log.header.vclock.get(1, 0) < end]
+        identities = tuple(map(_identity, (older, newer, *(log.path for log in logs))))
+        if identities in self._compared:
+            return
+        replayed = self._load(older).copy()
+        last = begin
+        for row in (row for log in logs for row in read_rows(log)):
+            if last < row.lsn <= end:
+                replayed.apply(row)
+                last = row.lsn
+        findings = list(_differences(older.name, replayed.rows, newer.name, self._load(newer).rows))
+        if last != end:
+            text = f"the logs between {older.name} and {newer.name} end with row {last}, not {end}"
+            findings.append(Finding(Kind.FILES, text))
+        if not findings:
+            self._compared.add(identities)
+        yield from findings
+
+    def _load(self, snapshot: Path) -> Replay:
+        """Return the rows of a snapshot. The last ones remain loaded."""
+        identity = _identity(snapshot)
+        if identity not in self._loaded:
+            replay = Replay()
+            replay.load(snapshot)
+            self._loaded[identity] = replay
+            while len(self._loaded) > SNAPSHOTS_LOADED:
+                del self._loaded[next(iter(self._loaded))]
+        return self._loaded[identity]
+
+
+def _identity(path: Path) -> Identity:
+    status = path.stat()
+    return path.name, status.st_size, status.st_mtime_ns
+
+
+def _vclock(snapshot: Path) -> VClock:
+    return read_header(snapshot, FileType.SNAPSHOT).vclock
 
 
 def check_numbers(directory: Path, vclock: VClock) -> Iterator[Finding]:
@@ -95,48 +164,47 @@ def read_rows(log: StoredFile) -> Iterator[Row]:
             yield from transaction
 
 
-def replay(directory: Path, snapshot: Path) -> Rows:
-    """Replay a snapshot and the logs after it.
+class Replay:
+    """The rows of a snapshot, and of the logs after it.
 
-    Parameters:
-        directory: The directory of the logs.
-        snapshot: A complete snapshot.
-
-    Raises:
-        StorageError: The files are inconsistent.
+    Attributes:
+        rows: The rows by their primary keys, by space id.
     """
-    replayed = _Replay()
-    with XlogReader.open(snapshot) as reader:
-        for rows in read_snapshot(reader):
-            for space_id, raw in rows:
-                replayed.store(space_id, raw)
-        vclock = reader.header.vclock
-    for log in find_logs(directory, vclock).logs:
-        for row in read_rows(log):
-            if row.lsn > vclock.get(row.replica_id, 0):
-                replayed.apply(row)
-    return {space_id: rows for space_id, rows in replayed.rows.items() if rows}
-
-
-class _Replay:
-    """Replays rows one by one."""
 
     def __init__(self) -> None:
         self.rows: Rows = {}
         # The fields of the primary key. Definitions come before the rows of their spaces.
-        self._fields: dict[int, list[int]] = {INDEX_SPACE: [0, 1]}
+        self._fields: dict[int, tuple[int, ...]] = {INDEX_SPACE: (0, 1)}
+
+    def copy(self) -> Replay:
+        """Return a copy that further rows can be applied to."""
+        copy = Replay()
+        copy.rows = {space_id: dict(rows) for space_id, rows in self.rows.items()}
+        copy._fields = dict(self._fields)
+        return copy
+
+    def load(self, snapshot: Path) -> None:
+        """Store all rows of a complete snapshot.
+
+        Raises:
+            StorageError: It is damaged.
+        """
+        with XlogReader.open(snapshot) as reader:
+            for rows in read_snapshot(reader):
+                for space_id, raw in rows:
+                    self.store(space_id, raw)
 
     def store(self, space_id: int, raw: bytes) -> None:
-        values = split_array(raw)
+        """Store a row."""
         if space_id == INDEX_SPACE:
+            values = split_array(raw)
             described, index_id, parts = (codec.unpack(values[number]) for number in (0, 1, 5))
             if index_id == 0:
-                self._fields[described] = [_field(part) for part in parts]
-        fields = self._fields.get(space_id, [0])
-        key = b"".join(values[field] for field in fields)
-        self.rows.setdefault(space_id, {})[key] = raw
+                self._fields[described] = tuple(_field(part) for part in parts)
+        self.rows.setdefault(space_id, {})[_key(raw, self._fields.get(space_id, (0,)))] = raw
 
     def apply(self, row: Row) -> None:
+        """Apply a row of a log."""
         assert row.space_id is not None
         if row.type in (RowType.INSERT, RowType.REPLACE):
             assert row.tuple_raw is not None
@@ -153,13 +221,20 @@ class _Replay:
             raise AssertionError(f"a log of whole rows has no {row}")
 
 
+@lru_cache(KEYS_REMEMBERED)
+def _key(raw: bytes, fields: tuple[int, ...]) -> bytes:
+    """Return the packed fields of a row's primary key. The same rows are in many snapshots."""
+    values = split_array(raw)
+    return b"".join(values[field] for field in fields)
+
+
 def _field(part: Any) -> int:
     field: int = part["field"] if isinstance(part, dict) else part[0]
     return field
 
 
-def _compare(older: str, rows: Rows, newer: str, expected: Rows) -> Iterator[Finding]:
-    """Report the differences between two databases that must be equal."""
+def _differences(older: str, rows: Rows, newer: str, expected: Rows) -> Iterator[Finding]:
+    """Report the differences between a snapshot and what an older one and the logs lead to."""
     for space_id in sorted((rows.keys() | expected.keys()) - {SEQUENCE_DATA_SPACE}):
         found, wanted = rows.get(space_id, {}), expected.get(space_id, {})
         different = [key for key in found.keys() | wanted.keys() if found.get(key) != wanted.get(key)]

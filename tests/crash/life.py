@@ -18,7 +18,7 @@ from tests.crash.loads.worker import Worker
 from tests.crash.loads.writer import Writer
 from tests.crash.moment import Event, Moment, Pace
 from tests.crash.pipeline import Pipeline
-from tests.crash.schema import BALLAST_AT_A_TIME, BALLAST_ROWS, BUILDER
+from tests.crash.schema import BALLAST_AT_A_TIME, BUILDER
 from tests.crash.subject import Server
 
 WORKERS = 3
@@ -85,7 +85,7 @@ async def live(server: Server, books: Books, moment: Moment, pace: Pace, chance:
 
 async def _fill(control: Pipeline, books: Books, meter: Meter) -> None:
     """Complete the ballast."""
-    while books.ballast < BALLAST_ROWS:
+    while books.ballast < books.ballast_rows:
         keys = range(books.ballast, books.ballast + BALLAST_AT_A_TIME)
         reply = await control.call("crash.fill", [schema.ballast(key) for key in keys])
         if reply is None:

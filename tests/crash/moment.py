@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from random import Random
 from signal import SIGKILL
+from statistics import median
 from time import monotonic
 from typing import Final
 
 from tests.crash.finding import Kind
 from tests.crash.loads.client import Meter
 from tests.crash.pipeline import Pipeline
+from tests.crash.scale import LONG, Scale
 from tests.crash.subject import Server, Settings
 
 LOOK_EVERY = 0.001
@@ -22,6 +25,9 @@ LOOK_EVERY = 0.001
 
 LOOK_FOR = 3.0
 """Seconds after which a run ends although the file has not appeared."""
+
+STARTS_MEASURED = 5
+"""The number of starts that the typical one is the median of."""
 
 CHECKPOINT_IN_PROGRESS = 120
 
@@ -64,21 +70,39 @@ SNAPSHOT_EVENTS: Final = frozenset({Event.SNAPSHOT, Event.CHECKPOINT})
 class Pace:
     """The typical durations on this machine.
 
+    Parameters:
+        scale: The size of the databases.
+
     Attributes:
-        start: Seconds from the launch until it serves.
-        recovery: The part of these for recovery and setup.
-        snapshots: Seconds of a snapshot, by the rate limit.
+        snapshots: Seconds of the last snapshot, by the rate limit.
     """
 
-    def __init__(self) -> None:
-        self.start = 0.5
-        self.recovery = 0.2
+    def __init__(self, scale: Scale = LONG) -> None:
+        self._scale = scale
+        self._starts = deque([0.5], STARTS_MEASURED)
+        self._recoveries = deque([0.2], STARTS_MEASURED)
         self.snapshots: dict[float, float] = {}
+
+    def started(self, start: float, recovery: float) -> None:
+        """Record a start."""
+        self._starts.append(start)
+        self._recoveries.append(recovery)
+
+    @property
+    def start(self) -> float:
+        """Return the seconds from the launch until a server serves."""
+        return median(self._starts)
+
+    @property
+    def recovery(self) -> float:
+        """Return the part of these for recovery and setup."""
+        return median(self._recoveries)
 
     def snapshot(self, settings: Settings) -> float:
         """Return the seconds of a snapshot."""
         limit = settings.snap_io_rate_limit
-        return self.snapshots.get(limit, 0.1 + (1 / limit if limit else 0))
+        expected = self._scale.snapshot + (self._scale.megabytes / limit if limit else 0)
+        return self.snapshots.get(limit, expected)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +124,10 @@ class Moment:
     is_sudden: bool
 
     @classmethod
-    def draw(cls, chance: Random, event: Event, *, with_snapshots: bool) -> Moment:
+    def draw(cls, chance: Random, event: Event, *, with_snapshots: bool, scale: Scale = LONG) -> Moment:
         """Choose a moment after an event."""
-        acknowledgements = int(10 ** chance.uniform(1.3, 3.3))
-        snapshots = chance.choice((0, 0, 1, 2)) if with_snapshots else 0
+        acknowledgements = int(10 ** chance.uniform(*scale.acknowledgements))
+        snapshots = chance.choice(scale.snapshots) if with_snapshots else 0
         return cls(event, acknowledgements, snapshots, chance.uniform(0, 1.3), chance.random() < 0.7)
 
     async def come(self, meter: Meter, control: Pipeline, server: Server, pace: Pace) -> None:
@@ -117,9 +141,7 @@ class Moment:
         """
         for _ in range(self.snapshots):
             await meter.more(self.acknowledgements // (self.snapshots + 1))
-            begin = monotonic()
-            await _snapshot(control, meter)
-            pace.snapshots[server.settings.snap_io_rate_limit] = monotonic() - begin
+            await _snapshot(control, meter, server, pace)
         acknowledgements = self.acknowledgements // (self.snapshots + 1)
         if self.event is Event.LOAD and self.is_sudden:
             # A server that answers before it has written must not get the time to write.
@@ -127,7 +149,7 @@ class Moment:
             return
         await meter.more(acknowledgements)
         if self.event is Event.SNAPSHOT:
-            asking = asyncio.create_task(_snapshot(control, meter))
+            asking = asyncio.create_task(_snapshot(control, meter, server, pace))
             await asyncio.wait((asking,), timeout=self.share * pace.snapshot(server.settings))
         elif self.event is Event.CHECKPOINT:
             await _appearance(server.directory, "*.snap.inprogress")
@@ -138,13 +160,16 @@ class Moment:
             await asyncio.sleep(self.share / 50)
 
 
-async def _snapshot(control: Pipeline, meter: Meter) -> None:
+async def _snapshot(control: Pipeline, meter: Meter, server: Server, pace: Pace) -> None:
+    """Request a snapshot, and measure it if it succeeds."""
+    begin = monotonic()
     reply = await control.call("box.snapshot")
     if reply is None or reply.error_code == CHECKPOINT_IN_PROGRESS:
         return
     if reply.error_code:
         meter.complain(Kind.ANSWER, f"box.snapshot: error {reply.error_code} ({reply.data})")
     else:
+        pace.snapshots[server.settings.snap_io_rate_limit] = monotonic() - begin
         meter.acknowledge("box.snapshot")
 
 
@@ -170,19 +195,16 @@ def _files(directory: Path, pattern: str) -> set[Path]:
     return set(directory.glob(pattern))
 
 
-def draw_settings(chance: Random, event: Event, *, with_snapshots: bool) -> Settings:
+def draw_settings(chance: Random, event: Event, *, with_snapshots: bool, scale: Scale = LONG) -> Settings:
     """Choose options under which an event can happen."""
-    defaults = Settings()
-    never = defaults.checkpoint_wal_threshold
-    thresholds = (30_000, 100_000, 500_000) if with_snapshots else (never,)
+    never = Settings().checkpoint_wal_threshold
+    thresholds = scale.thresholds if with_snapshots else (never,)
     return Settings(
         wal_mode=chance.choice(("write", "fsync")),
-        wal_max_size=chance.choice((20_000, 100_000))
-        if event is Event.ROTATION
-        else chance.choice((50_000, 500_000, defaults.wal_max_size)),
+        wal_max_size=chance.choice(scale.rotations if event is Event.ROTATION else scale.wal_max_sizes),
         checkpoint_count=chance.randrange(1, 4),
         checkpoint_wal_threshold=chance.choice(thresholds)
         if event is Event.CHECKPOINT
         else chance.choice((*thresholds, never)),
-        snap_io_rate_limit=chance.choice((0.0, 0.0, 1.0, 5.0)),
+        snap_io_rate_limit=chance.choice(scale.snap_io_rate_limits),
     )

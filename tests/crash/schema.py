@@ -10,6 +10,7 @@ import random
 import string
 import unicodedata
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any, Final, NamedTuple
 
 Row = list[Any]
@@ -29,7 +30,6 @@ BALANCE: Final = 1000
 SHARES: Final = 20
 """The number of shares, which all traders change."""
 
-BALLAST_ROWS: Final = 6000
 BALLAST_AT_A_TIME: Final = 1000
 EXTRA_SPACES: Final = 4
 
@@ -126,6 +126,7 @@ def share(key: int) -> Row:
     return [key, BALANCE, 0, key]
 
 
+@cache
 def ballast(key: int) -> Row:
     """Build a row of the ballast: id, a number that is not unique, text that hardly compresses."""
     return [key, key % 100, random.Random(key).randbytes(100).hex()]

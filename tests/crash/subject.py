@@ -4,15 +4,33 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from iproto_server.testing.logged_process import LoggedProcess
-from tests.command_line import run_process
+from tests.crash.forked import Forks
 from tests.programs import REPOSITORY, require_program
 from tests.real_tarantool import GUEST_IS_SUPER, SCRIPT
 from tests.running_server import QUEUE_APPLICATION
+
+MODULES = (
+    "iproto_server.server",
+    "iproto_server.storage.errors",
+    "iproto_server.tools.commands",
+    "iproto_server.tools.check",
+    "ctypes",
+)
+"""The modules that are imported before a fork, beside the applications: all that a start needs."""
+
+APPLICATION = "tests.crash.application:app"
+
+NEW_EVERY = 500
+"""One of so many commands runs in a new process, and then the process that forks is replaced."""
+
+CHECK_TIMEOUT = 60.0
+"""Seconds that a check may take."""
 
 NEVER = 10**18
 """A threshold that nothing reaches."""
@@ -58,6 +76,7 @@ class Subject(Protocol):
         begins: A pattern of the log line at the beginning of recovery or bootstrap.
         ready: A pattern of the log line that gives host and port in its groups.
         trouble: A pattern of log lines that report an internal error.
+        cuts_torn_writes: Whether it starts with a torn write at the end of its last log.
     """
 
     has_queue: bool
@@ -68,6 +87,7 @@ class Subject(Protocol):
     begins: str
     ready: str
     trouble: str
+    cuts_torn_writes: bool
 
     def launch(self, directory: Path, settings: Settings) -> LoggedProcess:
         """Start it, without waiting."""
@@ -78,6 +98,9 @@ class Subject(Protocol):
         Returns:
             The problems found; empty if there are none, or no such tool.
         """
+
+    def close(self) -> None:
+        """End what helps to start it."""
 
 
 class Server(NamedTuple):
@@ -101,7 +124,11 @@ class Server(NamedTuple):
 
 
 class OurServer:
-    """`iproto-server serve` with the queue and the crash test's application."""
+    """`iproto-server serve` with the queue and the crash test's application.
+
+    Parameters:
+        application: The crash test's application.
+    """
 
     has_queue = True
     has_streams = True
@@ -112,22 +139,73 @@ class OurServer:
     ready = r"listening.*?(\d+\.\d+\.\d+\.\d+):([1-9]\d*)"
     # A snapshot in progress is abandoned when the server stops, which is logged as an error.
     trouble = r" (error|critical) (?!snapshot cancelled)|Traceback|Error\b"
+    cuts_torn_writes = True
+
+    def __init__(self, application: str = APPLICATION) -> None:
+        self._applications = (QUEUE_APPLICATION, application)
 
     def launch(self, directory: Path, settings: Settings) -> LoggedProcess:
         """Start it, without waiting."""
-        command = [sys.executable, "-m", "iproto_server", "serve", QUEUE_APPLICATION]
-        command += ["tests.crash.application:app", "--listen", "127.0.0.1:0", "--work-dir", str(directory)]
-        for field in fields(settings):
-            value = getattr(settings, field.name)
-            if value:
-                command += [f"--{field.name.replace('_', '-')}", str(value)]
-        environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
-        return LoggedProcess(command, cwd=directory, env=environment)
+        return self._run(self._serve(directory, settings), directory)
 
     def verify(self, directory: Path) -> str:
         """Run `iproto-server check`."""
-        done = run_process("check", directory)
-        return "" if done.returncode == 0 else f"iproto-server check: {done.stdout}{done.stderr}"
+        process = self._run(["check", str(directory)], directory)
+        status = process.wait(timeout=CHECK_TIMEOUT)
+        return "" if status == 0 else f"iproto-server check: status {status}: {process.output}"
+
+    def close(self) -> None:
+        """Nothing helps to start it."""
+
+    def _run(self, arguments: Sequence[str], directory: Path) -> LoggedProcess:
+        """Run a command in a new process."""
+        return LoggedProcess(
+            [sys.executable, "-m", "iproto_server", *arguments], cwd=directory, env=_environment()
+        )
+
+    def _serve(self, directory: Path, settings: Settings) -> list[str]:
+        """Return the arguments of a command."""
+        arguments = ["serve", *self._applications, "--listen", "127.0.0.1:0", "--work-dir", str(directory)]
+        for field in fields(settings):
+            value = getattr(settings, field.name)
+            if value:
+                arguments += [f"--{field.name.replace('_', '-')}", str(value)]
+        return arguments
+
+
+class ForkedServer(OurServer):
+    """The same, forked from a process that has imported all that it needs; a few are new processes.
+
+    Parameters:
+        application: The crash test's application.
+    """
+
+    def __init__(self, application: str = APPLICATION) -> None:
+        super().__init__(application)
+        self._forks = self._new_forks()
+        self._commands = 0
+
+    def close(self) -> None:
+        """End the process that forks."""
+        self._forks.close()
+
+    def _run(self, arguments: Sequence[str], directory: Path) -> LoggedProcess:
+        """Fork a command, or run it in a new process."""
+        self._commands += 1
+        if self._commands % NEW_EVERY:
+            return self._forks.launch(arguments, directory)
+        # All children of a process hash texts in the same way.
+        self._forks.close()
+        self._forks = self._new_forks()
+        return super()._run(arguments, directory)
+
+    def _new_forks(self) -> Forks:
+        modules = [target.partition(":")[0] for target in self._applications]
+        return Forks([*modules, *MODULES], _environment())
+
+
+def _environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(REPOSITORY)}
 
 
 class Tarantool:
@@ -141,6 +219,7 @@ class Tarantool:
     begins = r"recovery start|initializing an empty data directory"
     ready = r"tests: ready on (\S+):(\d+)"
     trouble = r" [EF]> "
+    cuts_torn_writes = False
 
     def launch(self, directory: Path, settings: Settings) -> LoggedProcess:
         """Start it, without waiting."""
@@ -163,5 +242,5 @@ class Tarantool:
         """Tarantool has no such tool."""
         return ""
 
-
-SUBJECTS: dict[str, type[Subject]] = {"iproto-server": OurServer, "tarantool": Tarantool}
+    def close(self) -> None:
+        """Nothing helps to start it."""

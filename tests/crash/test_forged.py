@@ -26,9 +26,9 @@ Transaction = list[tuple[int, bytes]]
 """Request types and bodies."""
 
 
-def work(server: RunningServer, books: Books, last: str) -> None:
+def work(address: str, books: Books, last: str) -> None:
     """Put a task, write rows, and end with a transaction of some kind."""
-    with IprotoClient.at(server.address) as client:
+    with IprotoClient.at(address) as client:
         task = books.tasks.putting(is_delayed=False)
         books.tasks.put(task, client.call("queue.put", {"number": task.number}).data[0])
         world = books.worlds[CLIENT]
@@ -102,7 +102,7 @@ def test_a_forged_log(
 ) -> None:
     books = Books()
     server = RunningServer(tmp_path, APPLICATIONS)
-    work(server, books, last)
+    work(server.address, books, last)
     server.kill()
 
     forge(list_files(tmp_path, FileType.LOG)[-1], change)

@@ -52,7 +52,9 @@ class Report:
     def __str__(self) -> str:
         counts = f"{self.runs} inputs, {self.covered} covered, corpus {self.kept}"
         line = f"{self.name}: seed {self.seed}, {counts}"
-        return line if self.found is None else f"{line}\nFOUND {self.found!r}\n{self.output}"
+        if self.found is None:
+            return f"{line}, nothing found"
+        return f"{line}, 1 finding\nFOUND {self.found!r}\n{self.output}"
 
 
 def greedy(name: str, directory: Path) -> list[bytes]:

@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import pytest
 
-from iproto_server import Box, native
+from iproto_server import Box, TransactionalTwoWayDict, native
 from iproto_server.box.access.session import SessionFacade
 from iproto_server.box.api.space import Space, Spaces
 from iproto_server.box.api.space_index import Index, Indexes
 from iproto_server.box.memtx.indexed_space import IndexedSpace
 from iproto_server.box.memtx.memtx_space import MemtxSpace
 
-_CLASSES = (IndexedSpace, MemtxSpace, Space, Index, Spaces, Indexes, Box, SessionFacade)
+_CLASSES = (
+    IndexedSpace,
+    MemtxSpace,
+    Space,
+    Index,
+    Spaces,
+    Indexes,
+    Box,
+    SessionFacade,
+    TransactionalTwoWayDict,
+)
 _OWNERS: dict[str, type] = {each.__name__: each for each in _CLASSES}
 
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections import deque
 from collections.abc import Callable
-from copy import copy
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -17,7 +15,10 @@ import uvloop
 from iproto_server import Box, ManualClock, native
 from iproto_server.app import Procedures
 from iproto_server.config.config import Config
-from iproto_server.protocol.constants import PROTOCOL_VERSION
+from iproto_server.protocol import framing
+from iproto_server.protocol.constants import PROTOCOL_VERSION, Key, RequestType
+from iproto_server.protocol.frames import Frames
+from iproto_server.server.connection import connection as connection_module
 from iproto_server.server.connection.connection import Connection, carry_out_until
 from iproto_server.server.connection.group_commit import Batch as GroupCommit
 from iproto_server.server.connection.group_commit import send_outputs
@@ -27,7 +28,7 @@ from iproto_server.server.limits.incoming_limits import IncomingLimits
 from iproto_server.server.limits.rate_limited_log import RateLimitedLog
 from iproto_server.server.requests.dispatcher import Dispatcher
 from tests.compiled import needs_compiled_server
-from tests.native.test_handle import _no_coroutines, application, call
+from tests.native.test_handle import SPACE, _no_coroutines, application, call, request
 
 pytestmark = needs_compiled_server
 
@@ -111,7 +112,7 @@ def test_when_it_stops(
     told = []
     for carry_out in (carry_out_until, native.in_python["carry_out_until"]):
         connection = connection_of(**attributes)
-        backlog = deque(FRAMES)
+        backlog = Frames(FRAMES)
         seen: list[bytes] = []
 
         def handle(connection: Connection, frame: bytes, seen: list[bytes] = seen) -> None:
@@ -132,7 +133,7 @@ def test_a_server_that_is_full_stops_those_who_have_requests_in_flight(is_full: 
     for carry_out in (carry_out_until, native.in_python["carry_out_until"]):
         connection = connection_of(in_flight=1)
         connection._server.is_full = is_full  # type: ignore[misc]
-        backlog = deque(FRAMES)
+        backlog = Frames(FRAMES)
         assert carry_out(connection, backlog, lambda connection, frame: None, math.inf) is not is_full
         assert len(backlog) == (len(FRAMES) if is_full else 0)
 
@@ -231,6 +232,10 @@ RECEIVED = {
 }
 
 
+def _made(value: object) -> object:
+    return Frames(value) if isinstance(value, list) else value
+
+
 @pytest.mark.parametrize("name", RECEIVED)
 @pytest.mark.parametrize(
     "attributes",
@@ -243,7 +248,7 @@ RECEIVED = {
         {"_output_size": 60},
         {"in_flight": 1},
         {"_has_hurried": True},
-        {"_is_held": True, "_backlog": deque([ONE])},
+        {"_is_held": True, "_backlog": [ONE]},
     ],
     ids=str,
 )
@@ -255,7 +260,7 @@ def test_what_is_received_and_sent(
         if not is_compiled:
             for method in ("data_received", "send_output", "_send"):
                 monkeypatch.setattr(Connection, method, native.in_python[f"Connection.{method}"])
-        connection = connection_of(**{key: copy(value) for key, value in attributes.items()})
+        connection = connection_of(**{key: _made(value) for key, value in attributes.items()})
         transport = connection._transport = cast(Any, Transport())
         server = cast(Any, connection._server)
         server.turns, server.held = Turns(), set()
@@ -373,3 +378,116 @@ def test_group_commit_is_scheduled_once_for_all_answers_of_an_iteration() -> Non
         finally:
             loop.close()
         assert len(written[1]) == 2 * len(written[0])
+
+
+# -- many requests at a time --
+
+
+class EndlessTurns(Turns):
+    """All the time that anybody may ask for."""
+
+    def begin(self) -> float:
+        return math.inf
+
+
+def rows(kind: RequestType, *keys: int) -> list[bytes]:
+    """Requests with other numbers each."""
+    select = {0x10: SPACE, 0x12: 10, 0x20: [0]}
+    bodies = {
+        RequestType.SELECT: lambda key: {**select, 0x20: [key]},
+        RequestType.REPLACE: lambda key: {0x10: SPACE, 0x21: [key, "x" * 100]},
+    }
+    return [request(kind, bodies[kind](key), {int(Key.SYNC): 1000 + key}) for key in keys]
+
+
+MANY = [*rows(RequestType.REPLACE, *range(100)), *rows(RequestType.SELECT, *range(50)), *[PUT] * 10]
+ENDINGS = {
+    "nothing": b"",
+    "a part": framed(ONE)[:7],
+    "a short length": bytes((len(ONE),)) + ONE,
+    "no length": b"\xc1",
+    "too large": b"\xce\x7f\xff\xff\xff",
+}
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("high_water", [10**9, 2000])
+@pytest.mark.parametrize("frames", [MANY, MANY[100:], [*MANY[:20], b"", b"\xc1", *MANY[:3]]], ids=len)
+def test_many_requests_that_come_together(
+    frames: list[bytes], high_water: int, ending: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are answered in order, up to the limit of what is unsent; what is left waits, to the last byte."""
+    told = []
+    for is_compiled in (True, False):
+        if not is_compiled:
+            monkeypatch.setattr(Connection, "data_received", native.in_python["Connection.data_received"])
+            monkeypatch.setattr(connection_module, "carry_out_until", native.in_python["carry_out_until"])
+            monkeypatch.setattr(connection_module, "Frames", native.in_python["Frames"])
+            monkeypatch.setattr(framing, "_cut_frames", native.in_python["cut_frames"])
+        connection = connection_of()
+        transport = connection._transport = cast(Any, Transport())
+        server = cast(Any, connection._server)
+        server.config = Config(max_frame=1 << 20, write_high_water=high_water)
+        server.turns, server.held = EndlessTurns(), set()
+        server.let_held_go_on = lambda transport=transport: transport.calls.append("go on")
+        connection.data_received(framed(*frames) + ENDINGS[ending])
+        dispatcher = cast(Dispatcher, server.dispatcher)
+        backlog = list(connection._backlog or ())
+        unsent = connection._output_size
+        connection.send_output()
+        told.append(
+            (
+                backlog,
+                unsent,
+                b"".join(transport.written),
+                connection._decoder.buffered,
+                connection._is_held,
+                connection.is_closing,
+                connection.session.sync,
+                dict(dispatcher.requests),
+                server.traffic.received,
+                transport.calls,
+            )
+        )
+    assert told[0] == told[1]
+    assert bool(told[0][0]) == (high_water == 2000 and len(frames) > 23)
+
+
+def test_a_limit_that_a_request_changes_holds_for_the_next() -> None:
+    told = []
+    for carry_out in (carry_out_until, native.in_python["carry_out_until"]):
+        connection = connection_of()
+        server = cast(Any, connection._server)
+        backlog = Frames(FRAMES)
+
+        def handle(connection: Connection, frame: bytes, server: Any = server) -> None:
+            connection.reply(b"x" * 10)
+            if frame == b"two":
+                server.config = Config(max_frame=1 << 20, write_high_water=19)
+
+        told.append((carry_out(connection, backlog, handle, math.inf), list(backlog)))
+    assert told[0] == told[1] == (False, FRAMES[2:])
+
+
+def test_the_time_is_looked_at_after_few_cheap_requests() -> None:
+    """And after each that runs a procedure; one is carried out in any case."""
+    for frames, most in ((rows(RequestType.SELECT, *range(100)), 8), ([PUT] * 10, 1)):
+        connection = connection_of()
+        backlog = Frames(frames)
+        server = cast(Any, connection._server)
+        server.config = Config(max_frame=1 << 20, write_high_water=10**9)
+        assert not carry_out_until(connection, backlog, server.dispatcher.handle, 0.0)
+        assert 1 <= len(frames) - len(backlog) <= most
+
+
+def test_a_select_of_many_rows_is_not_cheap() -> None:
+    connection = connection_of()
+    server = cast(Any, connection._server)
+    server.config = Config(max_frame=1 << 20, write_high_water=10**9)
+    assert carry_out_until(
+        connection, Frames(rows(RequestType.REPLACE, *range(9))), server.dispatcher.handle, math.inf
+    )
+    everything = request(RequestType.SELECT, {0x10: SPACE, 0x12: 10, 0x14: 2, 0x20: []})
+    backlog = Frames([everything] * 5)
+    assert not carry_out_until(connection, backlog, server.dispatcher.handle, 0.0)
+    assert len(backlog) == 4

@@ -68,6 +68,18 @@ def application() -> Application:
         box.space.twofold.replace([key, "x"])
 
     @procedure
+    def put_beside(box: Box, key: int) -> None:
+        box.space.scratch.replace([key])
+        box.space.rows.replace([key])
+        box.space.scratch.delete([key])
+
+    @procedure
+    def drop_beside(box: Box, key: int) -> None:
+        box.space.scratch.replace([key])
+        box.space.rows.delete([key])
+        box.space.scratch.replace([key + 1])
+
+    @procedure
     def put_aside(box: Box, key: int) -> None:
         box.space.scratch.replace([key])
 
@@ -246,6 +258,7 @@ keys = st.integers(0, 3)
 calls = (
     st.builds(call, st.sampled_from(["echo", "one"]), keys | st.text(max_size=3) | st.none())
     | st.builds(call, st.sampled_from(["put", "drop", "drop_twofold", "put_everywhere", "put_aside"]), keys)
+    | st.builds(call, st.sampled_from(["put_beside", "drop_beside"]), keys)
     | st.builds(call, st.sampled_from(["put_twofold", "put_and_tell", "put_and_wait", "wrap"]), keys)
     | st.builds(call, st.just("put_and_fail"), keys, st.sampled_from(["box", "type", "value"]))
     | st.builds(
@@ -444,3 +457,33 @@ def test_what_is_usual_is_not_left_to_python() -> None:
     assert watched.left == [ODD["an empty name"]]
     watched.handle(side.clients["guest"], usual[1])  # type: ignore[arg-type]
     assert watched.left[1:] == usual[1:2]
+
+
+def test_procedures_are_found_by_names_of_all_lengths_until_there_are_others() -> None:
+    app = Application("names")
+    names = ["n" * size for size in (1, 2, 31, 32, 48, 49, 300)] + [f"x{number}y" for number in range(10, 20)]
+    names += ["é", "né" * 20, "x\0y"]
+    for name in names:
+        app.procedure(name)(lambda box, name=name: name)
+    frames = [call(name) for name in [*names, "", "x20y", "n" * 47, b"n", b"\xff"]]
+    frames += [
+        request(RequestType.CALL, None) + b"\x82\x22\xd9\x02nn\x21\x90",
+        *(frame[:size] for frame in frames[:4] for size in range(len(frame) - 4, len(frame))),
+    ]
+    told = []
+    for is_compiled in (True, False):
+        side = Side(is_compiled)
+        answers: list[object] = []
+        for procedures in ([app], [], [app]):
+            side.dispatcher.calls.serve(Procedures(procedures))
+            answers += [side.handle(frame) for frame in frames + frames[::-1]]
+        told.append((answers, side.state()))
+    assert told[0] == told[1]
+
+
+def test_requests_are_counted_once_whoever_asks() -> None:
+    side = Side(True)
+    for frame in (call("one"), request(RequestType.PING, {}), call("no such procedure"), call("one")):
+        side.handle(frame)
+        assert sum(side.dispatcher.requests.values()) == sum(side.dispatcher.requests.values())
+    assert side.dispatcher.requests == {RequestType.CALL: 3, RequestType.PING: 1}

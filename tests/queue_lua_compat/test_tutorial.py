@@ -197,7 +197,7 @@ class TestWaiting:
             clock.advance(1)
         assert len(client.session.on_close) == 0
         assert clock.pending == 0
-        assert len(server.queue._waiting._waiters) <= 1
+        assert len(server.queue._waiting.waiters) <= 1
 
     @pytest.mark.parametrize("way", ["release", "disconnect", "delay", "insert", "update"])
     def test_whatever_makes_a_task_ready_wakes(

@@ -17,17 +17,21 @@ class WaitQueue:
     Parameters:
         box: the box; its clock times waiters out.
         resume: the function for waiters that were parked without one; see `resume_with`.
+
+    Attributes:
+        waiters: the waiters, in order; do not change them directly. `if queue.waiters` costs less than
+            `if queue`.
     """
 
     def __init__(self, box: BoxCore, resume: Callable[..., object] | None = None) -> None:
         self._box = box
         self._resume = resume
-        self._waiters: OrderedDict[Waiter, None] = OrderedDict()
+        self.waiters: OrderedDict[Waiter, None] = OrderedDict()
         self._is_waking = False
         self._pending_wakes = 0
 
     def __len__(self) -> int:
-        return len(self._waiters)
+        return len(self.waiters)
 
     def resume_with(self, resume: Callable[..., object]) -> None:
         """Replace the common resume function, for example by that of reloaded code.
@@ -78,8 +82,8 @@ class WaitQueue:
             return waiter
         waiter.timer = box.clock.call_later(timeout, partial(self._time_out, waiter))
         session.on_close[waiter] = waiter.finish
-        waiter.queue = self._waiters
-        self._waiters[waiter] = None
+        waiter.queue = self.waiters
+        self.waiters[waiter] = None
         box.on_rollback(waiter.finish)
         return waiter
 
@@ -109,8 +113,8 @@ class WaitQueue:
         transactions = self._box.transactions
         has_logged = transactions.has_logged
         try:
-            while self._waiters and self._pending_wakes > 0:
-                waiter = next(iter(self._waiters))
+            while self.waiters and self._pending_wakes > 0:
+                waiter = next(iter(self.waiters))
                 # Its answer depends on its own transaction and the waking one, not on those of other waiters.
                 transactions.has_logged = has_logged
                 result, error = self._try(waiter)

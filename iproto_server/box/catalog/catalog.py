@@ -47,6 +47,16 @@ class Catalog(SpaceRegistry):
             of one or more system spaces each.
     """
 
+    __slots__ = (
+        "collations",
+        "constraints",
+        "definitions",
+        "indexes",
+        "replica_set",
+        "sequences",
+        "users",
+    )
+
     def __init__(self, transactions: TransactionManager, access: AccessControl) -> None:
         super().__init__(access)
         self.collations = CollationCatalog(self)

@@ -34,6 +34,7 @@ from iproto_server.box.catalog.system_space_ids import (
 from iproto_server.box.index.factory import parse_index
 from iproto_server.box.index.index import Index
 from iproto_server.box.index.index_def import without_exclude_null
+from iproto_server.box.memtx.index_build import build_from_primary
 from iproto_server.box.memtx.memtx_space import MemtxSpace
 from iproto_server.box.memtx.row_applier import UNFIT, NumberedChanges, SpaceChanges, SystemChanges, in_words
 from iproto_server.box.memtx.space_format import format_with_indexes
@@ -333,11 +334,10 @@ class Loader:
         Returns: True if rows were skipped, so the indexes must be built again.
         """
         primary = space.primary_index()
-        others = [index for index in space.secondaries if not index.build_from(primary)]
+        others = build_from_primary(space.secondaries, primary)
+        space.bsize = primary.values_size()
         if not others and not space.multikeys:
-            space.bsize = primary.values_size()
             return False
-        size = 0
         secondaries = [(index, list[bytes]()) for index in others]
         multikeys = [(index, list[bytes](), list[bytes]()) for index in space.multikeys]
         keys: list[bytes] = []
@@ -347,7 +347,6 @@ class Loader:
             chunk_keys: Sequence[bytes]
             columns: Sequence[Sequence[bytes]]
             chunk_keys, rows = zip(*chunk, strict=True)
-            size += sum(map(len, rows))
             try:
                 decoded = list(map(codec.unpack, rows)) if secondaries or multikeys else []
                 columns = [index.keys_of(decoded, chunk_keys) for index, _ in secondaries]
@@ -375,7 +374,6 @@ class Loader:
                     left_out.add(key)
         for key in left_out:
             primary.remove(key)
-        space.bsize = size
         return bool(left_out)
 
     def _one_by_one(

@@ -29,6 +29,16 @@ class SpaceRegistry:
         current_user: returns the user whose privileges a change needs.
     """
 
+    __slots__ = (
+        "_names",
+        "access",
+        "current_user",
+        "is_loading",
+        "on_schema_change",
+        "schema_version",
+        "spaces",
+    )
+
     def __init__(self, access: AccessControl) -> None:
         self.access = access
         self.spaces: dict[int, MemtxSpace] = {}

@@ -2,11 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final
+
 from iproto_server.box.index.index import Index
 from iproto_server.box.memtx.indexed_space import IndexedSpace
 from iproto_server.box.tuple.format import Format
 from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError, ErrorCode
+
+MANY: Final = 20_000
+"""Rows from which on an index is built by a thread of its own."""
+
+
+def build_from_primary(indexes: Sequence[Index], primary: Index) -> list[Index]:
+    """Fill empty secondary indexes at once from the primary index, two at a time: each takes memory to sort.
+
+    Parameters:
+        indexes: the secondary indexes.
+        primary: the primary index. Nothing may change it meanwhile.
+
+    Returns: those that cannot be filled so. They are still empty.
+    """
+    if len(indexes) < 2 or len(primary) < MANY:
+        return [index for index in indexes if not index.build_from(primary)]
+    with ThreadPoolExecutor(2) as executor:
+        were_built = executor.map(lambda index: index.build_from(primary), indexes)
+        return [index for index, was_built in zip(indexes, were_built, strict=True) if not was_built]
 
 
 def fill_index(

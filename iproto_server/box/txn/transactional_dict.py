@@ -30,6 +30,8 @@ class TransactionalDict(Generic[Key, Value]):
         values: the values; do not change them directly.
     """
 
+    __slots__ = ("_box", "_transactions", "values")
+
     def __init__(self, box: TransactionScope, values: dict[Key, Value] | None = None) -> None:
         self._box = box
         self._transactions = box.transactions

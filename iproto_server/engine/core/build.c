@@ -223,22 +223,65 @@ static int sort_all_ties(const Tree *tree, Entries *entries, KeyBuffer *key)
 
 /* -- trees -- */
 
+enum { BUILD_UNORDERED = 3 }; /* the rows are in another order, as far as hints tell */
+
+static int fill_leaf(Tree *tree, const KeyHint *hints, const Handle32 *handles, int count)
+{
+    return count && tree_fill_leaf(tree, hints, handles, count) < 0 ? BUILD_NO_MEMORY : BUILD_DONE;
+}
+
+/* Fill a tree in the order of the primary index, leaf by leaf, which takes no memory beside its own. */
+static int fill_in_order(Tree *tree, const Tree *primary, KeyBuffer *key)
+{
+    KeyHint hints[TREE_LEAF_ROOM], last;
+    Handle32 handles[TREE_LEAF_ROOM];
+    int count = 0, is_first = 1, done = BUILD_DONE;
+    for (Place place = tree_begin(); !tree_is_end(primary, place); place = tree_next(primary, place)) {
+        handles[count] = tree_handle(primary, place);
+        done = make_hint(tree, handles[count], hints + count, key);
+        if (done <= 0)
+            return done;
+        if (!is_first && compare_hints(last, hints[count]) >= 0)
+            return BUILD_UNORDERED;
+        last = hints[count];
+        is_first = 0;
+        if (++count < TREE_LEAF_ROOM)
+            continue;
+        if (fill_leaf(tree, hints, handles, count) < 0)
+            return BUILD_NO_MEMORY;
+        count = 0;
+    }
+    return fill_leaf(tree, hints, handles, count);
+}
+
+static int fill_sorted(Tree *tree, const Tree *primary, KeyBuffer *key)
+{
+    Entries entries;
+    int done = allocate(&entries, primary->size) < 0 ? BUILD_NO_MEMORY : make_entries(tree, primary, &entries, key);
+    if (done == BUILD_DONE && !is_ascending(&entries) && sort_by_hints(&entries) < 0)
+        done = BUILD_NO_MEMORY;
+    if (done == BUILD_DONE)
+        done = sort_all_ties(tree, &entries, key);
+    if (done == BUILD_DONE && tree_fill(tree, entries.hints, entries.handles, entries.count) < 0)
+        done = BUILD_NO_MEMORY;
+    release(&entries);
+    return done;
+}
+
 int build_references(Tree *tree, const Tree *primary)
 {
     if (!primary->size)
         return BUILD_DONE;
-    Entries entries;
     KeyBuffer key = {0};
-    int done = allocate(&entries, primary->size) < 0 ? BUILD_NO_MEMORY : make_entries(tree, primary, &entries, &key);
-    if (done == BUILD_DONE && !is_ascending(&entries) && sort_by_hints(&entries) < 0)
+    int done = tree_fill_begin(tree, primary->size) < 0 ? BUILD_NO_MEMORY : fill_in_order(tree, primary, &key);
+    if (done != BUILD_DONE)
+        tree_clear(tree);
+    if (done == BUILD_UNORDERED)
+        done = fill_sorted(tree, primary, &key);
+    if (done == BUILD_DONE && tree_reserve_key(tree, key.data ? key.room : 0) < 0) {
+        tree_clear(tree);
         done = BUILD_NO_MEMORY;
-    if (done == BUILD_DONE)
-        done = sort_all_ties(tree, &entries, &key);
-    if (done == BUILD_DONE && tree_reserve_key(tree, key.data ? key.room : 0) < 0)
-        done = BUILD_NO_MEMORY;
-    if (done == BUILD_DONE && tree_fill(tree, entries.hints, entries.handles, entries.count) < 0)
-        done = BUILD_NO_MEMORY;
-    release(&entries);
+    }
     key_buffer_free(&key);
     return done;
 }

@@ -636,12 +636,9 @@ Place tree_back(const Tree *tree)
     return back;
 }
 
-int tree_fill(Tree *tree, const KeyHint *hints, const Handle32 *handles, size_t count)
+int tree_fill_begin(Tree *tree, size_t count)
 {
     size_t leaves = (count + TREE_LEAF_ROOM - 1) / TREE_LEAF_ROOM;
-    int room = TREE_LEAF_ROOM;
-    while (leaves == 1 && room / 4 >= FIRST_ROOM && (size_t)(room / 4) >= count)
-        room /= 4; /* as if they had been added one by one */
     Leaf **array = malloc((leaves + 1) * sizeof *array);
     if (!array)
         return -1;
@@ -649,23 +646,39 @@ int tree_fill(Tree *tree, const KeyHint *hints, const Handle32 *handles, size_t 
     tree->leaves = array;
     tree->start = 0;
     tree->room = leaves + 1;
+    return 0;
+}
+
+int tree_fill_leaf(Tree *tree, const KeyHint *hints, const Handle32 *handles, int count)
+{
+    int is_only = tree->room == 2, room = TREE_LEAF_ROOM;
+    while (is_only && room / 4 >= FIRST_ROOM && room / 4 >= count)
+        room /= 4; /* as if they had been added one by one */
+    Form form = is_only ? whole_form(tree) : narrow_form(tree, differing_bits(hints, count));
+    Leaf *leaf = allocate_leaf(room, form);
+    if (!leaf)
+        return -1;
+    set_form(leaf, form, *hints);
+    for (int place = 0; place < count; place++)
+        set_hint(leaf, place, hints[place]);
+    memcpy(leaf->handles, handles, (size_t)count * sizeof *handles);
+    leaf->count = (uint16_t)count;
+    tree->leaves[tree->count++] = leaf;
+    tree->size += (size_t)count;
+    return 0;
+}
+
+int tree_fill(Tree *tree, const KeyHint *hints, const Handle32 *handles, size_t count)
+{
+    if (tree_fill_begin(tree, count) < 0)
+        return -1;
     for (size_t first = 0; first < count; first += TREE_LEAF_ROOM) {
         size_t part = count - first < TREE_LEAF_ROOM ? count - first : TREE_LEAF_ROOM;
-        int is_narrow = leaves > 1;
-        Form form = is_narrow ? narrow_form(tree, differing_bits(hints + first, (int)part)) : whole_form(tree);
-        Leaf *leaf = allocate_leaf(room, form);
-        if (!leaf) {
+        if (tree_fill_leaf(tree, hints + first, handles + first, (int)part) < 0) {
             tree_clear(tree);
             return -1;
         }
-        set_form(leaf, form, hints[first]);
-        for (size_t place = 0; place < part; place++)
-            set_hint(leaf, (int)place, hints[first + place]);
-        memcpy(leaf->handles, handles + first, part * sizeof *handles);
-        leaf->count = (uint16_t)part;
-        array[tree->count++] = leaf;
     }
-    tree->size = count;
     return 0;
 }
 

@@ -133,6 +133,11 @@ Place tree_back(const Tree *tree);
 /* Fill an empty tree with entries in the order of their keys. Returns -1, with nothing changed, without memory. */
 int tree_fill(Tree *tree, const KeyHint *hints, const Handle32 *handles, size_t count);
 
+/* The same step by step: first with the number of entries, then leaf by leaf, each full but the last one. Return -1
+ * without memory; the caller clears the tree if it does not come to the end. */
+int tree_fill_begin(Tree *tree, size_t count);
+int tree_fill_leaf(Tree *tree, const KeyHint *hints, const Handle32 *handles, int count);
+
 /* Remove an entry. Its record stays. */
 void tree_remove(Tree *tree, Place place);
 

@@ -2,6 +2,7 @@
 
 import sys
 
+from iproto_server.protocol.frames import FrameSink
 from iproto_server.protocol.framing import FrameDecoder, FrameTooLargeError
 from iproto_server.protocol.tarantool15.constants import BODY_MAX, HEADER_SIZE
 
@@ -24,28 +25,28 @@ class FrameDecoder15(FrameDecoder):
         return int.from_bytes(data[position + 4 : position + 8], "little")
 
     @staticmethod
-    def _too_large(size: int, frames: list[bytes]) -> FrameTooLargeError:
-        return FrameTooLargeError("received package is too big", size, frames)
+    def _too_large(size: int) -> FrameTooLargeError:
+        return FrameTooLargeError("received package is too big", size)
 
-    def _cut(self, data: bytes, position: int) -> list[bytes]:
-        frames: list[bytes] = []
+    def _cut(self, data: bytes, position: int, frames: FrameSink) -> None:
         size = len(data)
         stop = min(position + self._at_once, size)
         while position < stop:
             body = position + HEADER_SIZE
             if body > size:
-                return self._keep(data, position, body - size, frames)
+                self._keep(data, position, body - size)
+                return
             length = int.from_bytes(data[position + 4 : position + 8], "little")
             if length > self._max_frame:
                 if length > self._largest:
-                    raise self._too_large(length, frames)
+                    raise self._too_large(length)
                 break
             end = body + length
             if end > size:
-                return self._keep(data, position, end - size, frames)
+                self._keep(data, position, end - size)
+                return
             frames.append(data[position:end])
             position = end
         if position < size:
             self._rest = data
             self._position = position
-        return frames

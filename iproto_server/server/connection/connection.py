@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections import deque
 from collections.abc import Callable
 from time import perf_counter
 from typing import cast
@@ -21,6 +20,7 @@ from iproto_server.box.access.session import Session
 from iproto_server.errors import BoxError
 from iproto_server.log_setup import event
 from iproto_server.native import twin, twin_methods
+from iproto_server.protocol.frames import Frames
 from iproto_server.protocol.framing import FrameDecoder, FramingError
 from iproto_server.protocol.greeting import encode_greeting
 from iproto_server.protocol.response import encode_chunk, encode_error
@@ -110,7 +110,7 @@ class Connection(asyncio.Protocol):
         self._held_size = 0
         self._has_output = False
         self._has_pushed = False
-        self._backlog: deque[bytes] | None = None
+        self._backlog: Frames | None = None
         self._is_write_paused = False
         self._is_transport_full = False
         self._needs_room = False
@@ -191,11 +191,11 @@ class Connection(asyncio.Protocol):
         self._has_received = True
         self._traffic.received += len(data)
         decoder = self._decoder
+        frames = Frames()
         try:
-            frames = decoder.feed(data)
+            decoder.feed_to(frames, data)
         except FramingError as error:
             self._fault = error.with_traceback(None)
-            frames = error.frames
         if decoder.buffered or self in self._server.incoming:
             self._note_incoming(bool(frames))
             if self.is_closing:
@@ -269,7 +269,7 @@ class Connection(asyncio.Protocol):
 
     # -- requests --
 
-    def _carry_out(self, frames: list[bytes]) -> None:
+    def _carry_out(self, frames: Frames) -> None:
         if self._is_held:
             assert self._backlog is not None
             self._backlog.extend(frames)
@@ -282,22 +282,22 @@ class Connection(asyncio.Protocol):
         else:
             self._server.turns.has_others = True
         handle = self._handle
-        for number, frame in enumerate(frames):
+        while frames:
             if self.is_closing:
                 return
             if self.must_hold():
-                self._hold(frames[number:])
+                self._hold(frames)
                 return
-            handle(self, frame)
+            handle(self, frames.popleft())
         if self._fault is not None:
             if self._is_suspended:
                 self._hold()
             else:
                 self._fail()
 
-    def _carry_out_many(self, frames: list[bytes]) -> None:
+    def _carry_out_many(self, frames: Frames) -> None:
         """Carry out as many requests as there is time for, and leave the others to the next turns."""
-        self._backlog = deque(frames)
+        self._backlog = frames
         end = self._server.turns.begin()
         if end and self._work(end):
             if not self._is_held:
@@ -325,10 +325,9 @@ class Connection(asyncio.Protocol):
             # Somebody may have logged in since the frame was found to be too large.
             decoder.limit_to(self._server.incoming.max_frame(self))
             try:
-                backlog.extend(decoder.more())
+                decoder.more_to(backlog)
             except FramingError as error:
                 self._fault = error.with_traceback(None)
-                backlog.extend(error.frames)
             self._note_incoming(True)
         if self._fault is not None and not self.is_closing:
             self._fail()
@@ -363,9 +362,9 @@ class Connection(asyncio.Protocol):
         """Take no more requests before the client has caught up."""
         self._hold()
 
-    def _hold(self, frames: list[bytes] | None = None) -> None:
+    def _hold(self, frames: Frames | None = None) -> None:
         if self._backlog is None:
-            self._backlog = deque()
+            self._backlog = Frames()
         if frames:
             self._backlog.extend(frames)
         if not self._is_held:
@@ -516,7 +515,7 @@ class Connection(asyncio.Protocol):
         """Carry out a request again when there is room for its answer, and those behind it later."""
         self._needs_room = self._is_write_paused = True
         if self._backlog is None:
-            self._backlog = deque()
+            self._backlog = Frames()
         self._backlog.appendleft(frame)
         self._hold()
 
@@ -748,7 +747,7 @@ class Connection(asyncio.Protocol):
 @twin
 def carry_out_until(
     connection: Connection,
-    backlog: deque[bytes],
+    backlog: Frames,
     handle: Callable[[Connection, bytes], None],
     end: float,
 ) -> bool:

@@ -47,6 +47,19 @@ class Calls:
         own: the server's own functions by name, except those under `box.`.
     """
 
+    __slots__ = (
+        "_box",
+        "_by_name",
+        "_catalog",
+        "_procedures",
+        "_remote_calls",
+        "_run_coroutine",
+        "_setuid",
+        "_transactions",
+        "handlers",
+        "own",
+    )
+
     def __init__(self, box: Box, procedures: Procedures, run_coroutine: RunCoroutine) -> None:
         self._box = box
         self._transactions = box.transactions

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from iproto_server.app import Procedure, Procedures
 from iproto_server.box import Waiter
@@ -54,7 +54,6 @@ class Dispatcher:
         calls: the handlers of calls.
         handle: answers one request now or, if a call waits, later: (connection, frame). The answer goes to
             the connection's `reply`; the frame is the request's header and body.
-        requests: number of requests by type.
         errors: number of error responses.
     """
 
@@ -73,7 +72,7 @@ class Dispatcher:
         self._features = features
         self._protocol_version = protocol_version
         self.calls = Calls(box, procedures, run_coroutine)
-        self.requests: Counter[int] = Counter()
+        self._requests: Counter[int] = Counter()
         self.errors = 0
         self.authentication = Authentication(box, self.failed, log)
         self._handlers: dict[int, Handler] = {
@@ -87,20 +86,18 @@ class Dispatcher:
             **{kind: out_of_stream(kind) for kind in ONLY_IN_STREAMS},
         }
         answer, setuid = self._answer, box.catalog.users.setuid
-        self.handle = (
-            quick_handle(
-                answer,
-                self,
-                self.requests,
-                self.calls,
-                setuid,
-                box,
-                box.transactions,
-                box.session,
-                box.catalog,
-            )
-            or answer
+        quick = quick_handle(
+            answer, self, self.calls, setuid, box, box.transactions, box.session, box.catalog
         )
+        self.handle: Callable[[ClientConnection, bytes], None] = quick or answer
+        self._counting = quick
+
+    @property
+    def requests(self) -> Counter[int]:
+        """Number of requests by type."""
+        if self._counting is not None:
+            self._requests.update(self._counting.take_counts())
+        return self._requests
 
     def _answer(self, connection: ClientConnection, frame: bytes) -> None:
         """Answer one request; the implementation of `handle`."""
@@ -112,7 +109,7 @@ class Dispatcher:
             request = decode_request(frame)
             sync = request.sync
             kind = request.type
-            self.requests[kind] += 1
+            self._requests[kind] += 1
             handler = self._handlers.get(kind)
             if handler is None:
                 raise refusal(kind)
@@ -133,7 +130,7 @@ class Dispatcher:
         except RequestError as error:
             answer = self._failed(error.sync, error)
         except NoRoomError:
-            self.requests[kind] -= 1
+            self._requests[kind] -= 1
             connection.put_back(frame)
             return
         except BaseException as error:  # noqa: BLE001  # every request gets an answer
@@ -250,24 +247,32 @@ class Dispatcher:
         )
 
 
+class QuickHandle(Protocol):
+    """Answers the most frequent requests itself, and counts them."""
+
+    def __call__(self, connection: ClientConnection, frame: bytes, /) -> None:
+        """Answer one request."""
+
+    def take_counts(self) -> dict[int, int]:
+        """Return the number of requests by type that it has answered since the last call."""
+
+
 @twin
 def quick_handle(
     answer: Callable[[ClientConnection, bytes], None],
     dispatcher: Dispatcher,
-    requests: Counter[int],
     calls: Calls,
     setuid: Mapping[str, int],
     box: Box,
     transactions: TransactionManager,
     sessions: SessionFacade,
     catalog: Catalog,
-) -> Callable[[ClientConnection, bytes], None] | None:
+) -> QuickHandle | None:
     """Return a function that answers the most frequent requests itself, and others with `answer`.
 
     Parameters:
         answer: answers any request.
         dispatcher: encodes errors, and answers calls that wait.
-        requests: counts the requests by type.
         calls: has the procedures.
         setuid: the owners of functions that run as their owners, by name.
         box: the box.

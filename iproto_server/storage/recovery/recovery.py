@@ -13,7 +13,7 @@ import gc
 import logging
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -41,13 +41,14 @@ from iproto_server.storage.errors import LogGapError, StorageError, TruncatedFil
 from iproto_server.storage.recovery.bootstrap import bootstrap
 from iproto_server.storage.recovery.damage_report import DamageReport
 from iproto_server.storage.recovery.log_replay import LogReplay
+from iproto_server.storage.recovery.read_ahead import ReadAhead
 from iproto_server.storage.recovery.recovery_files import REQUIRED_SPACES, RecoveryFiles
 from iproto_server.storage.recovery.recovery_progress import Progress
 from iproto_server.storage.recovery.recovery_result import RecoveryResult
 from iproto_server.storage.recovery.snapshot_rows import load_block
 from iproto_server.storage.snapshot import snapshot_blocks
 from iproto_server.storage.vclock import VCLOCK_MAX, VClock
-from iproto_server.storage.xlog import FileType, OnDamage, XlogReader
+from iproto_server.storage.xlog import Block, FileType, OnDamage, XlogReader
 from iproto_server.storage.xlog.writer import sync_directory
 
 __all__ = ["Progress", "RecoveryResult", "bootstrap", "recover", "remove_unfinished"]
@@ -211,9 +212,10 @@ class _Recovery:
         self._report.path = path
         with XlogReader.open(path, OnDamage.SKIP if self._force else OnDamage.STOP) as reader:
             try:
-                for block in snapshot_blocks(reader):
-                    self._rows += load_block(loader, reader, block)
-                    self._show(reader, self._rows)
+                with self._snapshot_blocks(reader) as blocks:
+                    for block in blocks:
+                        self._rows += load_block(loader, reader, block)
+                        self._show(reader, self._rows)
             except TruncatedFileError as error:
                 if not self._force:
                     raise
@@ -222,6 +224,11 @@ class _Recovery:
             self._read_before += reader.good_end
         loader.end_snapshot()
         self._report.path = None
+
+    def _snapshot_blocks(self, reader: XlogReader) -> AbstractContextManager[Iterator[Block]]:
+        """The blocks of a snapshot. If damage is skipped, one thread does all, and finds it in order."""
+        blocks = snapshot_blocks(reader)
+        return nullcontext(blocks) if self._force else ReadAhead(blocks)
 
     def _replay_logs(self, replay: LogReplay, logs: Sequence[StoredFile], vclock: VClock) -> int | None:
         """Apply the logs.

@@ -27,7 +27,15 @@ _TO_BURIED: Final = (("=", STATUS, BURIED),)
 
 
 class FifoDriver(TubeDriver):
-    """Takes tasks in the order of their ids."""
+    """Takes tasks in the order of their ids.
+
+    Attributes:
+        ids, states: the indexes by id and by state.
+    """
+
+    def __init__(self, box: Box, space: Space, on_task_change: OnTaskChange, options: Options) -> None:
+        super().__init__(box, space, on_task_change, options)
+        self.ids, self.states = space.index[0], space.index["status"]
 
     @classmethod
     def create_space(cls, box: Box, space_name: str, options: Options) -> Space:
@@ -53,13 +61,13 @@ class FifoDriver(TubeDriver):
 
     def put(self, data: object, options: Options) -> Tuple:
         """Store a new task, which is ready at once."""
-        task = self.space.insert([next_id(self.space), READY, data])
+        task = self.space.insert([id_after(self.ids.max()), READY, data])
         self.on_task_change(task, "put")
         return task
 
     def take(self) -> Tuple | None:
         """Take the ready task with the smallest id."""
-        first = self.space.index["status"].first(_READY_KEY)
+        first = self.states.first(_READY_KEY)
         return None if first is None else self._change(first[0], _TO_TAKEN, "take")
 
     def touch(self, task_id: object, delta: int) -> Tuple | None:
@@ -77,7 +85,7 @@ class FifoDriver(TubeDriver):
     def kick(self, count: int) -> int:
         """Make buried tasks ready, those with the smallest ids first, and return their number."""
         for kicked in range(count):
-            first = self.space.index["status"].first([BURIED])
+            first = self.states.first([BURIED])
             if first is None:
                 return kicked
             self._change(first[0], _TO_READY, "kick")
@@ -94,5 +102,9 @@ class FifoDriver(TubeDriver):
 
 def next_id(space: Space) -> int:
     """Return the id of a new task: the greatest id plus one, or 0."""
-    last = space.index[0].max()
+    return id_after(space.index[0].max())
+
+
+def id_after(last: Tuple | None) -> int:
+    """Return the id of a new task after that with the greatest id, or None."""
     return 0 if last is None else last[0] + 1

@@ -9,7 +9,7 @@ from typing import Final
 
 from iproto_server import Box, Space, Tuple, Waiter
 from queue_lua_compat.tubes.driver import READY, OnTaskChange, Options, validate_space
-from queue_lua_compat.tubes.drivers.fifo import next_id
+from queue_lua_compat.tubes.drivers.fifo import id_after
 from queue_lua_compat.tubes.drivers.ttl import (
     NEXT_EVENT,
     TIMED_FORMAT,
@@ -19,6 +19,7 @@ from queue_lua_compat.tubes.drivers.ttl import (
 )
 
 _DATA: Final = 7
+_READY_KEY: Final = [READY]
 FORMAT: Final = (*TIMED_FORMAT, ("data", "*"))
 
 
@@ -64,14 +65,14 @@ class FifoTtlDriver(TimedDriver):
 
     def store(self, data: object, options: Options) -> Tuple:
         """Store a new task without a check for room."""
-        task = self.space.insert([next_id(self.space), *self.times_of_new(options), data])
+        task = self.space.insert([id_after(self.ids.max()), *self.times_of_new(options), data])
         self.on_task_change(task, "put")
         return task
 
     def take(self) -> Tuple | None:
         """Take the first ready task that has not expired."""
-        ready = self.space.index["status"]
-        task = ready.first([READY])
+        ready = self.states
+        task = ready.first(_READY_KEY)
         if task is not None and self.is_expired(task):
             task = next((other for other in ready.pairs([READY]) if not self.is_expired(other)), None)
         return None if task is None else self.make_taken(task)

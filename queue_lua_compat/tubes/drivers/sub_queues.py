@@ -33,6 +33,7 @@ class SubQueues(TubeDriver):
 
     def __init__(self, box: Box, space: Space, on_task_change: OnTaskChange, options: Options) -> None:
         super().__init__(box, space, on_task_change, options)
+        self._utubes = space.index["utube"]
         self.buffer = ReadyBuffer(box, space, options, self.sorts[:-1])
         moved = self.buffer.keep if self.buffer.is_wanted else None
         self.heads = ReadyHeads(box, space, self.order, (*self.sorts, self.utube), moved)
@@ -59,7 +60,7 @@ class SubQueues(TubeDriver):
 
     def announce_next(self, task: Tuple) -> None:
         """Report the next task of a sub-queue that a task no longer blocks."""
-        following = self.space.index["utube"].first([READY, task[self.utube]])
+        following = self._utubes.first([READY, task[self.utube]])
         if following is not None:
             self.on_task_change(following, None)
 
@@ -99,7 +100,7 @@ def sub_queue(name: object) -> str:
         return name
     if isinstance(name, bool):
         return "true" if name else "false"
-    if isinstance(name, int | float):
+    if isinstance(name, (int, float)):
         return shown(name)
     if isinstance(name, bytes):
         return name.decode("utf-8", "surrogateescape")

@@ -63,7 +63,7 @@ def set_defaults(options: Options) -> None:
 def end_of_life(task: Tuple) -> int:
     """Return the time at which a task is removed."""
     end: int = task[CREATED] + task[TTL]
-    return min(end, timestamps.NEVER)
+    return end if end < timestamps.NEVER else timestamps.NEVER
 
 
 class TimedDriver(TubeDriver):
@@ -71,6 +71,7 @@ class TimedDriver(TubeDriver):
 
     Attributes:
         due: the timer for the next event.
+        ids, states: the indexes by id and by state.
     """
 
     put_options: ClassVar[frozenset[str]] = frozenset({"ttl", "ttr", "pri", "delay"})
@@ -78,6 +79,7 @@ class TimedDriver(TubeDriver):
 
     def __init__(self, box: Box, space: Space, on_task_change: OnTaskChange, options: Options) -> None:
         super().__init__(box, space, on_task_change, options)
+        self.ids, self.states = space.index[0], space.index["status"]
         self.due = self._event()
 
     def _event(self) -> DueTimer:
@@ -191,7 +193,9 @@ class TimedDriver(TubeDriver):
 
     def make_taken(self, task: Tuple) -> Tuple:
         """Make a task taken until its time to run or its life ends."""
-        until = min(timestamps.now(self.box) + task[TTR], end_of_life(task))
+        until, end = timestamps.now(self.box) + task[TTR], end_of_life(task)
+        if until > end:
+            until = end
         return self.change(task, "take", ("=", STATUS, TAKEN), ("=", NEXT_EVENT, until))
 
     def is_expired(self, task: Tuple) -> bool:
@@ -224,7 +228,7 @@ class TimedDriver(TubeDriver):
     def kick(self, count: int) -> int:
         """Make buried tasks ready, in the order of takes, and return their number."""
         for kicked in range(count):
-            task = self.space.index["status"].first([BURIED])
+            task = self.states.first([BURIED])
             if task is None:
                 return kicked
             self.change(task, "kick", ("=", STATUS, READY))

@@ -9,7 +9,7 @@ from typing import Final
 
 from iproto_server import Box, BoxError, Space, Tuple
 from queue_lua_compat.tubes.driver import READY, STATUS, TAKEN, TASK_ID, OnTaskChange, Options, validate_space
-from queue_lua_compat.tubes.drivers.fifo import FifoDriver, next_id
+from queue_lua_compat.tubes.drivers.fifo import FifoDriver, id_after
 from queue_lua_compat.tubes.drivers.sub_queues import SubQueues, sub_queue
 
 FORMAT: Final = (("task_id", "unsigned"), ("status", "string"), ("utube", "string"), ("data", "*"))
@@ -50,7 +50,7 @@ class UtubeDriver(SubQueues, FifoDriver):
 
     def put(self, data: object, options: Options) -> Tuple:
         """Store a new task at the end of the sub-queue given by the option `utube`."""
-        task = self.space.insert([next_id(self.space), READY, sub_queue(options.get("utube")), data])
+        task = self.space.insert([id_after(self.ids.max()), READY, sub_queue(options.get("utube")), data])
         self.on_task_change(task, "put")
         return task
 

@@ -18,7 +18,7 @@ from queue_lua_compat.tubes.driver import (
     Options,
     validate_space,
 )
-from queue_lua_compat.tubes.drivers.fifo import next_id
+from queue_lua_compat.tubes.drivers.fifo import id_after
 from queue_lua_compat.tubes.drivers.sub_queues import SubQueues, sub_queue
 from queue_lua_compat.tubes.drivers.ttl import (
     NEXT_EVENT,
@@ -74,7 +74,7 @@ class UtubeTtlDriver(SubQueues, TimedDriver):
     def put(self, data: object, options: Options) -> Tuple:
         """Store a new task in the sub-queue given by the option `utube`."""
         times = self.times_of_new(options)
-        task = self.space.insert([next_id(self.space), *times, sub_queue(options.get("utube")), data])
+        task = self.space.insert([id_after(self.ids.max()), *times, sub_queue(options.get("utube")), data])
         self.on_task_change(task, "put")
         return task
 
@@ -88,7 +88,9 @@ class UtubeTtlDriver(SubQueues, TimedDriver):
 
     def make_taken(self, task: Tuple) -> Tuple:
         """Make a task taken until its time to run ends, even if its life ends before."""
-        until = min(timestamps.now(self.box) + task[TTR], timestamps.NEVER)
+        until = timestamps.now(self.box) + task[TTR]
+        if until > timestamps.NEVER:
+            until = timestamps.NEVER
         return self.change(task, "take", ("=", STATUS, TAKEN), ("=", NEXT_EVENT, until))
 
     def delete(self, task_id: object) -> Tuple | None:

@@ -226,6 +226,21 @@ class TestTasks:
         client.call("put", "x")
         assert queue.tasks(None, limit=0) == []
 
+    def test_times_of_tasks_that_are_taken_no_longer_are_forgotten(
+        self, queue: ManagedQueue, client: Client, server: QueueServer, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("queue_lua_compat.task_owners._TAKEN_AT_MAX", 4)
+        server.restart()
+        client = server.connect()
+        held = client.call("put", "held")["id"]
+        client.call("take")
+        for number in range(20):
+            client.call("put", number)
+            client.call("ack", client.call("take")["id"])
+        kept = server.box.keep("queue_lua_compat.tutorial", dict)["taken at"]
+        assert held in kept
+        assert len(kept) <= 5
+
 
 class TestRepairs:
     def test_a_taken_task_is_released_from_its_session(

@@ -9,6 +9,7 @@ from decimal import Decimal
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Thread, current_thread
 from typing import Any
 from unittest.mock import patch
 from uuid import UUID
@@ -21,6 +22,7 @@ from iproto_server import Box, native
 from iproto_server.box.catalog.sysview import SysviewSpace
 from iproto_server.box.index.index import Index
 from iproto_server.box.index.tree_index import TreeIndex
+from iproto_server.box.memtx import index_build
 from iproto_server.codec import msgpack as codec
 from iproto_server.storage.directory import file_name
 from iproto_server.storage.errors import StorageError
@@ -232,6 +234,32 @@ def test_whole_blocks_are_appended(tmp_path: Path) -> None:
         box, _ = start(tmp_path)
     assert decoded.call_count == 1  # the system spaces
     assert len(box.space.jobs) == 5000
+
+
+@pytest.mark.parametrize("are_in_order", [True, False])
+def test_secondary_indexes_of_many_rows_are_built_by_threads(tmp_path: Path, are_in_order: bool) -> None:
+    texts = ["x", "x" if are_in_order else "w"]
+    rows: list[list[Any]] = [
+        ["a", number, number if are_in_order else number ^ 5, texts[number * 3 // 1000 % 2]]
+        for number in range(1000)
+    ]
+    requests: list[Request] = [(RowType.INSERT, insert_body(MANY, codec.pack(row))) for row in rows]
+    write_snapshot(tmp_path, [system_rows(), requests])
+    builders: set[Thread] = set()
+
+    def build_from(index: TreeIndex, primary: Index) -> bool:
+        builders.add(current_thread())
+        return in_place(index, primary)
+
+    in_place = TreeIndex.build_from
+    with (
+        patch.object(index_build, "MANY", len(rows)),
+        patch.object(TreeIndex, "build_from", autospec=True, side_effect=build_from),
+    ):
+        compiled = outcome(tmp_path, force=False)
+    with in_python():
+        assert compiled == outcome(tmp_path, force=False)
+    assert any(thread is not current_thread() and not thread.is_alive() for thread in builders)
 
 
 # -- logs --
