@@ -237,9 +237,9 @@ class TestTasks:
         for number in range(20):
             client.call("put", number)
             client.call("ack", client.call("take")["id"])
-        kept = server.box.keep("queue_lua_compat.tutorial", dict)["taken at"]
-        assert held in kept
-        assert len(kept) <= 5
+        kept: dict[str, Any] = server.box.keep("queue_lua_compat.tutorial", dict)
+        assert held in kept["taken at"]
+        assert len(kept["taken at"]) <= 5
 
 
 class TestRepairs:
