@@ -32,8 +32,8 @@ class TaskOwners(TransactionalTwoWayDict[Any, int]):
     Attributes:
         sessions: the id of the owning session, by the key of the task.
         tasks: the keys of the tasks a session owns, by the id of the session.
-        taken_at: when tasks were taken, in nanoseconds since 1970. The times of tasks without an owner stay
-            for a while, as a rollback may give the owner back.
+        taken_at: when tasks were taken, in nanoseconds since 1970; the queue sets it. The times of tasks
+            without an owner stay for a while, as a rollback may give the owner back.
     """
 
     _box: Box
@@ -49,17 +49,6 @@ class TaskOwners(TransactionalTwoWayDict[Any, int]):
         self.tasks: dict[int, set[Any]] = self.keys
         self.taken_at: dict[Any, int] = kept.setdefault("taken at", {})
         self._taken_at_max = _TAKEN_AT_MAX
-        self._now = box.clock.time_ns
-
-    def took(self, key: Any, session_id: int) -> int:
-        """Make a session the owner of a task that it takes now, and return the time."""
-        self.put(key, session_id)
-        now = self._now()
-        taken_at = self.taken_at
-        taken_at[key] = now
-        if len(taken_at) > self._taken_at_max:
-            self._forget_old_times()
-        return now
 
     def remove_all(self) -> None:
         """Remove the owners of all tasks."""
@@ -78,7 +67,10 @@ class TaskOwners(TransactionalTwoWayDict[Any, int]):
             self._box.on_commit(partial(self._releases.run, keys))
         return keys
 
-    def _forget_old_times(self) -> None:
+    def forget_old_times(self) -> None:
+        """Remove the times of tasks without an owner if there are many."""
+        if len(self.taken_at) <= self._taken_at_max:
+            return
         sessions = self.sessions
         for key in [key for key in self.taken_at if key not in sessions]:
             del self.taken_at[key]

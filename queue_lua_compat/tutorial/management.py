@@ -27,7 +27,7 @@ class ManagedTutorialQueue(ManagedTasks):
         owners: the owners of taken tasks.
         waiting: the waiting calls.
         times: the queue's durations.
-        calls: the number of calls by name.
+        calls: the number of calls by name, without takes and acknowledgements.
     """
 
     dialect: ClassVar[str] = "tutorial"
@@ -65,7 +65,7 @@ class ManagedTutorialQueue(ManagedTasks):
 
     def calls(self) -> dict[str, int]:
         """See `ManagedQueue`. Calls that are undone later are counted as well."""
-        return dict(self._calls)
+        return {**self._calls, **self.times.numbers}
 
     def oldest_ready(self) -> float | None:
         """See `ManagedQueue`."""

@@ -43,7 +43,8 @@ _TAKE_BACK: Final = (("=", STATUS, READY),)
 _RELEASE: Final = (("=", STATUS, READY), ("=", RUN_AT, 0))
 _READY_KEY: Final = [READY]
 _DUE_BATCH: Final = 1000
-_CALLS: Final = ("put", "take", "ack", "release")
+_CALLS: Final = ("put", "release")
+_BATCH: Final = 1000
 _NOT_GIVEN: Final = object()
 _KEPT: Final = "queue_lua_compat.tutorial"
 
@@ -85,6 +86,7 @@ class TutorialQueue:
         self._waiting.resume_with(self._take_when_woken)
         self._waiters = self._waiting.waiters
         self._owners = TaskOwners(box, self._take_back, kept)
+        self._taken_at = self._owners.taken_at
         self._times = TaskTimes(box, kept)
         self._calls: dict[str, int] = kept.setdefault("calls", dict.fromkeys(_CALLS, 0))
         self._due_timer = DueTimer(box, self._ready_due, "delayed tasks")
@@ -212,12 +214,11 @@ class TutorialQueue:
             BoxError: there is no such task, or this connection has not taken it.
         """
         key = self._own_task(task_id)
-        taken_at = self._owners.taken_at.get(key)
         task = self._space.delete(key)
         if task is None:
             raise _not_found(key)
-        self._times.acknowledged(taken_at)
-        self._calls["ack"] += 1
+        now = self._time_ns()
+        self._times.served.append(now - self._taken_at.get(key, now))
         return task.tomap()
 
     def ack_many(self, box: Box, task_ids: object = _NOT_GIVEN, *_: object) -> list[Task]:
@@ -294,8 +295,13 @@ class TutorialQueue:
         key = found[0]
         task = self._space.update(key, _TAKE)
         assert task is not None
-        self._times.taken(key, key, self._owners.took(key, session.id))
-        self._calls["take"] += 1
+        self._owners.put(key, session.id)
+        now, times = self._time_ns(), self._times
+        self._taken_at[key] = now
+        times.waited.append(now - (times.ready_since.pop(key, key) if times.ready_since else key))
+        if len(times.waited) >= _BATCH:
+            times.count()
+            self._owners.forget_old_times()
         return task.tomap()
 
     def _take_up_to(self, count: int) -> list[Task]:

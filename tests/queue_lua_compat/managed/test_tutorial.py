@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -230,6 +231,8 @@ class TestTasks:
         self, queue: ManagedQueue, client: Client, server: QueueServer, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("queue_lua_compat.task_owners._TAKEN_AT_MAX", 4)
+        # The package has an object of the module's name.
+        monkeypatch.setattr(sys.modules["queue_lua_compat.tutorial.queue"], "_BATCH", 2)
         server.restart()
         client = server.connect()
         held = client.call("put", "held")["id"]
