@@ -34,6 +34,7 @@ __all__ = [
     "TransactionalTwoWayDict",
     "Trigger",
     "Tuple",
+    "TupleMap",
     "WaitQueue",
     "Waiter",
     "pack",
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
         TransactionalDict,
         TransactionalTwoWayDict,
         Tuple,
+        TupleMap,
         Waiter,
         WaitQueue,
     )

@@ -22,6 +22,7 @@ from pytest_benchmark.fixture import BenchmarkFixture
 from bench.micro.measuring import COUNT, measure
 from bench.micro.test_hot_path import PAYLOAD
 from iproto_server.codec import msgpack as codec
+from iproto_server.storage.log_rows import LogRows
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.wal import LogWrite, WalMode, WriteAheadLog
 from iproto_server.storage.xlog import RowEncoder, RowType, encode_change, insert_body
@@ -103,8 +104,10 @@ def test_block_encode(benchmark: BenchmarkFixture, kind: str) -> None:
 @pytest.mark.parametrize("together", [1, TOGETHER])
 def test_write(benchmark: BenchmarkFixture, directory: Path, together: int) -> None:
     """Write transactions to a file as blocks, in one write."""
-    transactions = rows(together)
-    job = LogWrite(transactions, together, 0)
+    transactions = LogRows(1, 0)
+    for row in rows(together):
+        transactions.append(row, 1)
+    job = LogWrite(transactions, 0)
     logs: list[WriteAheadLog] = []
 
     def setup() -> tuple[WriteAheadLog]:

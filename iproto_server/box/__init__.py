@@ -9,7 +9,7 @@ from iproto_server.box.api.space import Space
 from iproto_server.box.api.wait_queue import WaitQueue
 from iproto_server.box.api.waiter import STILL_WAITING, Waiter
 from iproto_server.box.clock import ManualClock
-from iproto_server.box.tuple.tuple import NIL, Tuple
+from iproto_server.box.tuple.tuple import NIL, Tuple, TupleMap
 from iproto_server.box.txn.tally import Tally
 from iproto_server.box.txn.transactional_dict import TransactionalDict
 from iproto_server.box.txn.transactional_two_way_dict import TransactionalTwoWayDict
@@ -24,6 +24,7 @@ __all__ = [
     "TransactionalDict",
     "TransactionalTwoWayDict",
     "Tuple",
+    "TupleMap",
     "WaitQueue",
     "Waiter",
 ]

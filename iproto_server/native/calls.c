@@ -291,13 +291,28 @@ static PyObject *encoded_by_python(uint64_t sync, uint32_t version, PyObject *re
     return response;
 }
 
-static PyObject *encoded(Handle *self, uint64_t sync, PyObject *result)
+/* Answer with a result. */
+static PyObject *answer(Handle *self, PyObject *connection, uint64_t sync, PyObject *result)
 {
     uint32_t version;
-    PyObject *response = NULL;
-    if (!schema_version(self, &version) && !(response = encode_result(sync, version, result)) && !PyErr_Occurred())
-        response = encoded_by_python(sync, version, result);
-    return response ? response : failed(self, sync, "a request");
+    Response response;
+    PyObject *made = NULL;
+    if (!schema_version(self, &version)) {
+        Buffer *buffer = response_begin(&response, connection);
+        int done = buffer ? write_result(buffer, sync, version, result) : -1;
+        if (done > 0) {
+            end_request(self);
+            return response_send(&response, self->manager);
+        }
+        if (buffer)
+            response_drop(&response);
+        if (!done)
+            made = encoded_by_python(sync, version, result);
+    }
+    if (!made)
+        made = failed(self, sync, "a request");
+    end_request(self);
+    return reply(connection, self->manager, made);
 }
 
 /* Let Python answer a call when its waiter is done. */
@@ -319,15 +334,19 @@ static PyObject *carry_out(Handle *self, PyObject *connection, PyObject *session
         return NULL;
     }
     self->counts[REQUEST_CALL]++;
-    PyObject *result = run(self, procedure, arguments), *response;
+    PyObject *result = run(self, procedure, arguments), *done;
     if (result && known[KNOWN_WAITER] && PyObject_TypeCheck(result, known[KNOWN_WAITER])) {
         end_request(self);
-        PyObject *done = wait_for(self, connection, sync, result);
+        done = wait_for(self, connection, sync, result);
         Py_DECREF(result);
         return done;
     }
-    response = result ? encoded(self, sync, result) : raised(self, sync, procedure, arguments);
-    Py_XDECREF(result);
+    if (result) {
+        done = answer(self, connection, sync, result);
+        Py_DECREF(result);
+        return done;
+    }
+    PyObject *response = raised(self, sync, procedure, arguments);
     end_request(self);
     return reply(connection, self->manager, response);
 }
@@ -359,13 +378,17 @@ static int handle_call(Handle *self, PyObject *connection, uint64_t sync, Positi
 static int handle_ping(Handle *self, PyObject *connection, uint64_t sync, Position at, Position end)
 {
     uint32_t version;
+    Response response;
     PyObject *session = at == end || (skip_value(&at, end, 0) && at == end) ? session_of(self, connection) : NULL;
     if (!session || schema_version(self, &version) < 0)
         return PyErr_Occurred() ? -1 : 0;
     set_slot(self->manager, manager_slots + MANAGER_HAS_LOGGED, Py_False);
     if (note_request(self, REQUEST_PING, session, sync) < 0)
         return -1;
-    PyObject *done = reply(connection, self->manager, encode_ok(sync, version));
+    Buffer *buffer = response_begin(&response, connection);
+    if (!buffer || write_ok(buffer, sync, version) < 0)
+        return -1;
+    PyObject *done = response_send(&response, self->manager);
     Py_XDECREF(done);
     return done ? 1 : -1;
 }

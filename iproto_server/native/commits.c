@@ -47,16 +47,17 @@ static int is_usual(PyObject *log)
 {
     PyObject *mode = get_slot(log, &log_mode), *waiting = get_slot(log, &log_waiting);
     return get_slot(log, &log_is_closed) == Py_False && get_slot(log, &log_is_failing) == Py_False && mode
-        && PyUnicode_Check(mode) && PyUnicode_Compare(mode, name_none) && waiting && PyList_CheckExact(waiting);
+        && PyUnicode_Check(mode) && PyUnicode_Compare(mode, name_none) && waiting && Py_TYPE(waiting) == &LogRows_Type;
 }
 
-static int begin_block(PyObject *log)
+static int begin_write(PyObject *log)
 {
     PyObject *now = PyObject_CallNoArgs(get_slot(log, &log_clock));
-    if (!now)
+    double timestamp = now ? PyFloat_AsDouble(now) : 0;
+    Py_XDECREF(now);
+    if (PyErr_Occurred())
         return -1;
-    set_slot(log, &log_timestamp, now);
-    Py_DECREF(now);
+    log_rows_begin(get_slot(log, &log_waiting), timestamp);
     return 0;
 }
 
@@ -65,23 +66,11 @@ static int begin_block(PyObject *log)
 /* Begin a row with so many bytes of a tuple or key. Returns 0; -1 with an exception. */
 static int open_row(LogRow *row, PyObject *log, uint64_t type, PyObject *space, Py_ssize_t size)
 {
-    *row = (LogRow){.log = log};
-    if (!PyList_GET_SIZE(get_slot(log, &log_waiting)) && begin_block(log) < 0)
+    *row = (LogRow){.rows = NULL};
+    if (log_rows_are_empty(get_slot(log, &log_waiting)) && begin_write(log) < 0)
         return -1;
-    unsigned long long lsn = PyLong_AsUnsignedLongLong(get_slot(log, &log_lsn));
-    unsigned long long replica_id = PyLong_AsUnsignedLongLong(get_slot(log, &log_replica_id));
     unsigned long long id = PyLong_AsUnsignedLongLong(get_slot(space, &space_id));
-    double timestamp = PyFloat_AsDouble(get_slot(log, &log_timestamp));
-    if (PyErr_Occurred() || !(row->lsn = PyLong_FromUnsignedLongLong(lsn + 1)))
-        return -1;
-    row->encoded = new_change_row(type, replica_id, lsn + 1, timestamp, id, size, &row->data);
-    return row->encoded ? 0 : -1;
-}
-
-void log_row_close(LogRow *row)
-{
-    Py_CLEAR(row->lsn);
-    Py_CLEAR(row->encoded);
+    return PyErr_Occurred() ? -1 : log_rows_open(row, get_slot(log, &log_waiting), type, id, size);
 }
 
 static void remove_last(PyObject *list)
@@ -101,10 +90,8 @@ static int append_row(PyObject *log, PyObject *statement)
     int done = open_row(&row, log, type, space, PyBytes_GET_SIZE(raw)) == 0;
     if (done) {
         memcpy(row.data, PyBytes_AS_STRING(raw), (size_t)PyBytes_GET_SIZE(raw));
-        done = PyList_Append(get_slot(log, &log_waiting), row.encoded) == 0;
+        done = log_rows_append(&row) == 0;
     }
-    if (done)
-        set_slot(log, &log_lsn, row.lsn);
     log_row_close(&row);
     Py_DECREF(raw);
     return done;
@@ -268,24 +255,22 @@ int log_row_open(LogRow *row, PyObject *manager, uint64_t type, PyObject *space,
 
 int log_row_append(const LogRow *row, PyObject *manager, PyObject *committed)
 {
-    PyObject *waiting = get_slot(row->log, &log_waiting);
-    if (PyList_Append(waiting, row->encoded) < 0)
+    if (log_rows_append(row) < 0)
         return -1;
     if (PyList_Append(MANAGER(manager, UNWRITTEN), committed) == 0)
         return 0;
-    remove_last(waiting);
+    log_rows_take_back(row);
     return -1;
 }
 
 void log_row_take_back(const LogRow *row, PyObject *manager)
 {
-    remove_last(get_slot(row->log, &log_waiting));
+    log_rows_take_back(row);
     remove_last(MANAGER(manager, UNWRITTEN));
 }
 
-int log_row_commit(const LogRow *row, PyObject *manager)
+int log_row_commit(PyObject *manager)
 {
-    set_slot(row->log, &log_lsn, row->lsn);
     return await_write(manager);
 }
 

@@ -7,7 +7,7 @@
 typedef struct {
     PyObject_HEAD
     PyObject *space, *primary, *tree, *old; /* the primary index, its tree, and bytes or None */
-    PyObject *logged;                       /* the log's row, bytes */
+    PyObject *logged;                       /* LogRows */
     Py_ssize_t start, size;                 /* of the new row in there; no size for none */
 } ChangeObject;
 
@@ -24,8 +24,8 @@ PyObject *new_committed_change(PyObject *space, PyObject *tree, PyObject *old, c
     self->primary = Py_NewRef(SPACE(space, PRIMARY));
     self->tree = Py_NewRef(tree);
     self->old = Py_NewRef(old);
-    self->logged = Py_NewRef(row->encoded);
-    self->start = row->data - (uint8_t *)PyBytes_AS_STRING(row->encoded);
+    self->logged = Py_NewRef(row->rows);
+    self->start = row->place;
     self->size = (Py_ssize_t)size;
     PyObject_GC_Track((PyObject *)self);
     return (PyObject *)self;
@@ -35,7 +35,7 @@ static PyObject *new_row(ChangeObject *self)
 {
     if (!self->size)
         Py_RETURN_NONE;
-    return PyBytes_FromStringAndSize(PyBytes_AS_STRING(self->logged) + self->start, self->size);
+    return log_rows_part(self->logged, self->start, self->size);
 }
 
 /* The statement, with the key that the row has in the primary index. */

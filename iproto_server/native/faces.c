@@ -139,9 +139,7 @@ static PyObject *found_row(PyObject *core, PyObject *raw)
 {
     if (!raw || raw == Py_None)
         return raw;
-    PyObject *row = new_tuple(raw, SPACE(core, FORMAT), NULL);
-    if (row)
-        ((TupleObject *)row)->peeks = PEEKS_MAX;
+    PyObject *row = stored_tuple(raw, SPACE(core, FORMAT));
     Py_DECREF(raw);
     return row;
 }
@@ -172,8 +170,6 @@ static PyObject *update(PyObject *space, PyObject *index_id, PyObject *const *ar
     PyObject *core = read_key(args, &key) ? core_of(space) : NULL;
     PyObject *row = core ? space_update_given(core, index_id, &key, args[1]) : NULL;
     Py_XDECREF(core);
-    if (row && row != Py_None)
-        ((TupleObject *)row)->peeks = PEEKS_MAX;
     return row;
 }
 

@@ -70,7 +70,7 @@ static int must_stop(Run *run)
         || get_slot(connection, &connection_is_write_paused) != Py_False
         || get_slot(connection, &connection_is_suspended) != Py_False)
         return 1;
-    Py_ssize_t size = PyLong_AsSsize_t(get_slot(connection, &connection_output_size));
+    Py_ssize_t size = unsent_size(connection);
     Py_ssize_t held = PyLong_AsSsize_t(get_slot(connection, &connection_held_size));
     Py_ssize_t in_flight = PyLong_AsSsize_t(get_slot(connection, &connection_in_flight));
     if ((size < 0 || held < 0 || in_flight < 0) && PyErr_Occurred())

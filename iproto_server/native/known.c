@@ -4,14 +4,12 @@
 PyTypeObject *known[KNOWN_COUNT];
 
 Slot space_id = {"id"}, space_is_temporary = {"is_temporary"}, space_is_local = {"is_local"};
-Slot log_mode = {"mode"}, log_replica_id = {"_replica_id"}, log_lsn = {"_lsn"}, log_waiting = {"_waiting"},
-    log_timestamp = {"_timestamp"}, log_clock = {"_clock"}, log_is_failing = {"_is_failing"},
+Slot log_mode = {"mode"}, log_waiting = {"_waiting"}, log_clock = {"_clock"}, log_is_failing = {"_is_failing"},
     log_is_closed = {"_is_closed"};
 Slot session_id = {"id"}, session_sync = {"sync"}, session_credentials = {"credentials"};
 Slot sessions_current = {"current"}, sessions_background = {"background"};
 Slot credentials_universe = {"universe"};
-Slot connection_server = {"_server"}, connection_output = {"_output"}, connection_logged = {"_logged"},
-    connection_output_size = {"_output_size"}, connection_held_size = {"_held_size"},
+Slot connection_server = {"_server"}, connection_output = {"_output"}, connection_held_size = {"_held_size"},
     connection_has_output = {"_has_output"}, connection_is_write_paused = {"_is_write_paused"},
     connection_is_closing = {"is_closing"}, connection_in_flight = {"in_flight"},
     connection_is_held = {"_is_held"}, connection_is_suspended = {"_is_suspended"},
@@ -33,8 +31,7 @@ static const struct {
     [KNOWN_MANAGER] = {"iproto_server.box.txn.transaction", "TransactionManager", {NULL}},
     [KNOWN_COMMITTED] = {"iproto_server.box.txn.statement", "Committed", {NULL}},
     [KNOWN_LOG] = {"iproto_server.storage.wal", "WriteAheadLog", {
-        &log_mode, &log_replica_id, &log_lsn, &log_waiting, &log_timestamp, &log_clock, &log_is_failing,
-        &log_is_closed}},
+        &log_mode, &log_waiting, &log_clock, &log_is_failing, &log_is_closed}},
     [KNOWN_SESSION] = {"iproto_server.box.access.session", "Session", {&session_id, &session_sync, &session_credentials}},
     [KNOWN_SESSIONS] = {"iproto_server.box.access.session", "SessionFacade", {&sessions_current, &sessions_background}},
     [KNOWN_CREDENTIALS] = {"iproto_server.box.access.access_control", "Credentials", {&credentials_universe}},
@@ -42,7 +39,7 @@ static const struct {
         &procedure_name, &procedure_function, &procedure_is_async}},
     [KNOWN_WAITER] = {"iproto_server.box.api.waiter", "Waiter", {NULL}},
     [KNOWN_CONNECTION] = {"iproto_server.server.connection.connection", "Connection", {
-        &connection_server, &connection_output, &connection_logged, &connection_output_size, &connection_held_size,
+        &connection_server, &connection_output, &connection_held_size,
         &connection_has_output, &connection_is_write_paused, &connection_is_closing, &connection_in_flight,
         &connection_is_held, &connection_has_hurried, &connection_fault, &connection_decoder, &connection_handle,
         &connection_transport, &connection_traffic, &connection_has_received, &connection_is_suspended,

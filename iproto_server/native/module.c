@@ -2,7 +2,7 @@
 #include "native.h"
 
 /* What the Python of native/__init__.py must know of: the number changes when twins, or what they are given, do. */
-#define INTERFACE 23
+#define INTERFACE 25
 
 #ifndef FINGERPRINT
 #define FINGERPRINT "" /* of the sources; setup.py defines it */
@@ -22,6 +22,7 @@ static PyMethodDef twins[] = {
     METHOD("first_key", native_first_key, "The first field of a row as a key."),
     METHOD("change_entries", native_change_entries, "Change the entries of a row in all indexes."),
     METHOD("carry_out_until", native_carry_out_until, "Carry out requests until a time."),
+    METHOD("pack_map", native_pack_map, "Pack the map of a tuple."),
     METHOD("send_outputs", native_send_outputs, "Have connections send all their responses."),
     METHOD("with_head", native_with_head, "Put a block's head in front of it."),
     METHOD("append_rows", native_append_rows, "Append a snapshot's rows to their primary indexes."),
@@ -47,6 +48,7 @@ static PyMethodDef twins[] = {
 static PyTypeObject *const types[] = {
     &Raw_Type,
     &Tuple_Type,
+    &TupleMap_Type,
     &Request_Type,
     &RowKey_Type,
     &ClientKey_Type,
@@ -57,6 +59,8 @@ static PyTypeObject *const types[] = {
     &Handle_Type,
     &CommittedChange_Type,
     &Traffic_Type,
+    &Output_Type,
+    &LogRows_Type,
     &Frames_Type,
     &DictUndo_Type,
 };

@@ -48,14 +48,56 @@ PyObject *unpack_array(PyObject *raw); /* the same; a list */
 typedef struct {
     uint8_t *data;
     Py_ssize_t size, room;
+    PyObject *bytes; /* which `data` is in, once `first` is too small; else NULL */
     uint8_t first[1024];
 } Buffer;
 
 void buffer_init(Buffer *buffer);
 void buffer_free(Buffer *buffer);
-uint8_t *buffer_grow(Buffer *buffer, Py_ssize_t count); /* NULL with an exception */
+int buffer_reserve(Buffer *buffer, Py_ssize_t room); /* 0; -1 with an exception */
+void buffer_hold(Buffer *buffer, PyObject *bytes); /* instead of what it holds; what is written goes elsewhere */
+PyObject *buffer_take(Buffer *buffer); /* all of it as bytes, and the buffer is empty; NULL with an exception */
+int buffer_make_room(Buffer *buffer, Py_ssize_t count); /* for some more bytes; -1 with an exception */
+
+/* Append some bytes, and return where they begin; NULL with an exception. */
+static inline uint8_t *buffer_grow(Buffer *buffer, Py_ssize_t count)
+{
+    if (count > buffer->room - buffer->size && buffer_make_room(buffer, count) < 0)
+        return NULL;
+    uint8_t *at = buffer->data + buffer->size;
+    buffer->size += count;
+    return at;
+}
+
+int write_map_header(Buffer *buffer, uint64_t pairs);
 int write_value(Buffer *buffer, PyObject *value, int depth); /* 1; 0 unknown; -1 with an exception */
 int write_unsigned(Buffer *buffer, uint64_t value);
+
+/* Objects of a type that are kept for the next ones, since making and dropping them is what costs. Their type is a
+ * static one, and they take no part in garbage collection. */
+#ifdef __SANITIZE_ADDRESS__
+#define FREE_MAX 0 /* so that uses of what was freed are found */
+#else
+#define FREE_MAX 128
+#endif
+typedef struct {
+    int count;
+    PyObject *objects[FREE_MAX + 1];
+} FreeList;
+
+/* A new object, of which only the head is set; NULL with an exception. */
+static inline PyObject *free_list_new(FreeList *list, PyTypeObject *type)
+{
+    return list->count ? PyObject_Init(list->objects[--list->count], type) : _PyObject_New(type);
+}
+
+static inline void free_list_drop(FreeList *list, PyObject *object)
+{
+    if (list->count < FREE_MAX)
+        list->objects[list->count++] = object;
+    else
+        PyObject_Free(object);
+}
 
 /* tuples.c */
 extern PyTypeObject Raw_Type, Tuple_Type;
@@ -66,12 +108,19 @@ typedef struct {
 typedef struct {
     RawObject base;
     PyObject *format, *fields; /* fields NULL: not decoded yet */
-    char peeks;                /* how often one field may yet be decoded without the others */
+    char peeks;                /* how many more fields may be decoded without the others */
 } TupleObject;
 enum { PEEKS_MAX = 3 };
 PyObject *tuple_fields(TupleObject *self); /* borrowed */
 PyObject *tuple_transform(PyObject *self, PyObject *const *args, Py_ssize_t count); /* tuple_transform.c */
 PyObject *new_tuple(PyObject *raw, PyObject *format, PyObject *fields); /* fields may be NULL */
+PyObject *stored_tuple(PyObject *raw, PyObject *format); /* the same of bytes that are known to be well-formed */
+PyObject *tuple_dict(TupleObject *self, int names_only); /* a new dict; NULL with an exception */
+
+/* tuple_map.c */
+extern PyTypeObject TupleMap_Type;
+PyObject *new_tuple_map(PyObject *row, int names_only);
+int write_tuple_map(Buffer *buffer, PyObject *map); /* returns as `write_value` */
 
 /* slots.c */
 typedef struct {
@@ -102,10 +151,10 @@ enum {
 };
 extern PyTypeObject *known[KNOWN_COUNT];
 extern Slot space_id, space_is_temporary, space_is_local;
-extern Slot log_mode, log_replica_id, log_lsn, log_waiting, log_timestamp, log_clock, log_is_failing, log_is_closed;
+extern Slot log_mode, log_waiting, log_clock, log_is_failing, log_is_closed;
 extern Slot session_id, session_sync, session_credentials, sessions_current, sessions_background;
 extern Slot credentials_universe, procedure_name, procedure_function, procedure_is_async;
-extern Slot connection_server, connection_output, connection_logged, connection_output_size, connection_held_size,
+extern Slot connection_server, connection_output, connection_held_size,
     connection_has_output, connection_is_write_paused, connection_is_closing, connection_in_flight,
     connection_is_held, connection_is_suspended, connection_has_hurried, connection_fault, connection_decoder,
     connection_handle, connection_transport, connection_traffic, connection_has_received, connection_session;
@@ -123,15 +172,25 @@ void call_handling(PyObject *name, PyObject *const *args, size_t count); /* a me
  * `data` has yet to be filled; both kept for the write; the same taken back; or, once the change is made, committed.
  * They return -1 with an exception. `log_row_close` is due after `log_row_open`, failed or not. */
 typedef struct {
-    PyObject *log, *lsn, *encoded;
+    PyObject *rows;                /* LogRows */
+    Py_ssize_t start, place, end;  /* of the row, and of `data` in there */
     uint8_t *data;
 } LogRow;
 int commits_plainly(PyObject *manager, PyObject *space);
 int log_row_open(LogRow *row, PyObject *manager, uint64_t type, PyObject *space, size_t size);
 int log_row_append(const LogRow *row, PyObject *manager, PyObject *committed);
 void log_row_take_back(const LogRow *row, PyObject *manager);
-int log_row_commit(const LogRow *row, PyObject *manager);
+int log_row_commit(PyObject *manager);
 void log_row_close(LogRow *row);
+
+/* log_rows.c: the same for the rows alone, which must be LogRows */
+extern PyTypeObject LogRows_Type;
+int log_rows_are_empty(PyObject *rows);
+void log_rows_begin(PyObject *rows, double timestamp);
+int log_rows_open(LogRow *row, PyObject *rows, uint64_t type, uint64_t space_id, Py_ssize_t size);
+int log_rows_append(const LogRow *row);
+void log_rows_take_back(const LogRow *row);
+PyObject *log_rows_part(PyObject *rows, Py_ssize_t start, Py_ssize_t size); /* bytes */
 
 /* committed_change.c: `old` is bytes or None; the new row has `size` bytes at the log row's data */
 extern PyTypeObject CommittedChange_Type;
@@ -324,6 +383,7 @@ int space_packed_row_fits(PyObject *space, PyObject *raw); /* the same of bytes 
 /* The encoded primary key of a Tuple that fits; NULL, maybe with an exception, where Python has to look at it. */
 PyObject *space_fitting_row_key(PyObject *space, Quick *primary, PyObject *row);
 PyObject *format_names(PyObject *format); /* borrowed: the fields' numbers, a dict; NULL for no Format */
+PyObject *format_packed_names(PyObject *format); /* borrowed: a tuple; NULL for no Format */
 int prepare_updates(void);
 const RowFormat *space_row_format(PyObject *space); /* NULL where Python checks rows */
 PyObject *space_triggers(PyObject *space); /* borrowed: the `on_replace` functions, a tuple, or NULL */
@@ -370,19 +430,19 @@ int space_change(PyObject *space, PyObject *key, PyObject *old, PyObject *new, P
 int prepare_statements(void);
 
 /* rows.c */
-PyObject *encode_ok(uint64_t sync, uint32_t version);
-PyObject *encode_rows(uint64_t sync, uint32_t version, PyObject *const *raws, Py_ssize_t count); /* the same */
-PyObject *encode_result(uint64_t sync, uint32_t version, PyObject *result); /* NULL, maybe without an exception */
-PyObject *encode_packed_rows(uint64_t sync, uint32_t version, const PackedRow *rows, int count); /* the same */
-PyObject *encode_change(uint64_t type, uint64_t replica_id, uint64_t lsn, double timestamp, uint64_t space,
-                        PyObject *raw);
-/* The same, where `data` becomes the place for so many bytes of a tuple or key. */
-PyObject *new_change_row(uint64_t type, uint64_t replica_id, uint64_t lsn, double timestamp, uint64_t space,
-                         Py_ssize_t size, uint8_t **data);
+/* Append a response to a buffer. They return 1; 0 where that is for Python; -1 with an exception; then nothing was
+ * appended. */
+int write_ok(Buffer *buffer, uint64_t sync, uint32_t version);
+int write_rows(Buffer *buffer, uint64_t sync, uint32_t version, PyObject *const *raws, Py_ssize_t count);
+int write_packed_rows(Buffer *buffer, uint64_t sync, uint32_t version, const PackedRow *rows, int count);
+int write_result(Buffer *buffer, uint64_t sync, uint32_t version, PyObject *result);
+/* Write what is in front of the tuple or key, and return the position behind it. */
+uint8_t *put_change_head(uint8_t *at, uint64_t type, uint64_t replica_id, uint64_t lsn, double timestamp, uint64_t space);
+enum { CHANGE_HEAD_MAX = 17 + 4 * UNSIGNED_SIZE_MAX };
 PyObject *first_key(PyObject *row); /* NULL, maybe without an exception */
 
-/* connection.c */
-extern PyTypeObject Traffic_Type;
+/* outgoing.c */
+extern PyTypeObject Traffic_Type, Output_Type;
 typedef struct {
     PyObject_HEAD
     long long received, sent;
@@ -397,8 +457,22 @@ static inline TrafficObject *traffic_of(PyObject *connection)
     PyObject *traffic = get_slot(connection, &connection_traffic);
     return traffic && Py_TYPE(traffic) == &Traffic_Type ? (TrafficObject *)traffic : NULL;
 }
+PyObject *send_output(PyObject *connection);           /* these two: NULL, maybe without an exception */
+PyObject *send_bytes(PyObject *connection, PyObject *data);
+Py_ssize_t unsent_size(PyObject *connection); /* of what it has answered; -1 with an exception */
 int may_send(PyObject *connection, Py_ssize_t size); /* whether rows may be answered now; -1 with an exception */
 PyObject *reply(PyObject *connection, PyObject *manager, PyObject *response);
+/* A response that is written to where it is sent from. `response_begin` returns where, NULL with an exception; `_send` or
+ * `_drop` is due then, before anything else may be answered. */
+typedef struct {
+    PyObject *connection;
+    Buffer *buffer;
+    Py_ssize_t start;
+    Buffer own;
+} Response;
+Buffer *response_begin(Response *response, PyObject *connection);
+PyObject *response_send(Response *response, PyObject *manager); /* None; NULL with an exception */
+void response_drop(Response *response);
 
 /* frames.c: frames that wait. Each is given as the place where it begins and ends; what is returned, a new reference,
  * keeps its bytes there. */
@@ -455,15 +529,19 @@ typedef struct {
     uint64_t type, sync;
     uint32_t schema_version;
     const RowBody *body;
-    PyObject *space;
+    PyObject *connection, *space;
     Key key;
     int found; /* how many rows were read */
 } RowRequest;
-PyObject *select_response(RowRequest *request); /* of rows as they are in the engine */
-PyObject *change_response(const RowRequest *request); /* the same, and the change is made */
+/* They return 1; 0 where Python has to look, and nothing has changed; -1 with an exception. */
+int select_response(RowRequest *request, Response *response); /* of rows as they are in the engine */
+int change_response(const RowRequest *request, Response *response); /* the same, and the change is made */
 Quick *space_index(PyObject *space, uint64_t index_id, int *is_primary); /* lookups.c; borrowed */
 /* lookups.c: the encoded key of a request, of so many values; 1, or 0 unknown, or -1 with an exception */
 int request_key(Quick *quick, const Key *key, KeyBuffer *encoded, int *values);
+
+/* Write the response with these rows: 1; 0 where that is for Python; -1 with an exception. */
+int answer_rows(const RowRequest *request, Response *response, const PackedRow *rows, int count);
 
 /* Answer a request for rows. Returns its cost; 0 unknown, nothing has changed; -1 with an exception. */
 int handle_rows(Handle *self, PyObject *connection, const uint64_t *header, Position at, Position end);
@@ -471,12 +549,13 @@ int handle_rows(Handle *self, PyObject *connection, const uint64_t *header, Posi
 /* module.c: the Python functions that the compiled ones fall back on, in the order of the table there. */
 enum {
     PYTHON_UNPACK, PYTHON_PACK, PYTHON_DECODE_REQUEST, PYTHON_ENCODE_TUPLES, PYTHON_ENCODE_RESULT, PYTHON_FIRST_KEY,
-    PYTHON_CHANGE_ENTRIES, PYTHON_CARRY_OUT_UNTIL, PYTHON_COUNT
+    PYTHON_CHANGE_ENTRIES, PYTHON_CARRY_OUT_UNTIL, PYTHON_PACK_MAP, PYTHON_COUNT
 };
 extern PyObject *python_functions[PYTHON_COUNT];
 
 FUNCTION(native_unpack);
 FUNCTION(native_pack);
+FUNCTION(native_pack_map);
 FUNCTION(native_decode_request);
 FUNCTION(native_cut_frames);
 FUNCTION(native_encode_tuples);

@@ -9,6 +9,7 @@
 
 typedef struct {
     const RowRequest *request;
+    Response *response;
     PyObject *manager;
     Quick *quick;
     Tree *primary;
@@ -16,16 +17,19 @@ typedef struct {
     TreeKey key; /* the primary key of the row, and where that is */
     KeyBuffer bytes;
     Place at;
-    PackedRow old; /* no `data` for none */
+    PackedRow old;  /* no `data` for none; gone when the change is made */
+    PyObject *kept; /* the same as bytes or None, from then on */
     ChangedIndex indexes[CHANGE_INDEXES_MAX];
     int count;
 } Change;
 
 /* Whether it is all as it must be. */
-static int begin(Change *change, const RowRequest *request)
+static int begin(Change *change, const RowRequest *request, Response *response)
 {
     PyObject *space = request->space, *triggers, *primary;
     change->request = request;
+    change->response = response;
+    change->kept = NULL;
     change->bytes.data = NULL;
     change->old = (PackedRow){NULL, 0};
     change->count = 0;
@@ -138,40 +142,39 @@ static int commit_row(Change *change, const LogRow *row, size_t size)
 {
     if (!is_affordable(change, size))
         return 0;
-    PyObject *old = bytes_of(&change->old), *committed = NULL, *bsize = bsize_with(change, size);
+    PyObject *committed = NULL, *bsize = bsize_with(change, size);
     int done = -1;
-    if (old && bsize)
-        committed = new_committed_change(change->request->space, change->quick->tree, old, row, size);
+    change->kept = bytes_of(&change->old);
+    if (change->kept && bsize)
+        committed = new_committed_change(change->request->space, change->quick->tree, change->kept, row, size);
     if (committed && log_row_append(row, change->manager, committed) == 0)
         done = change_trees(change, row, size, bsize);
-    if (done > 0 && log_row_commit(row, change->manager) < 0)
+    if (done > 0 && log_row_commit(change->manager) < 0)
         done = -1;
     Py_XDECREF(committed);
     Py_XDECREF(bsize);
-    Py_XDECREF(old);
     return done;
 }
 
-static PyObject *respond(const Change *change, const PackedRow *row)
+static int respond(const Change *change, const PackedRow *row)
 {
-    return encode_packed_rows(change->request->sync, change->request->schema_version, row, row->data != NULL);
+    return answer_rows(change->request, change->response, row, row->data != NULL);
 }
 
-/* -- INSERT and REPLACE: a response; NULL, maybe without an exception -- */
+/* -- INSERT and REPLACE: these, too, return 1; 0 or -1, maybe with an exception -- */
 
-static PyObject *put(Change *change, const PackedRow *row, const PackedRow *answered)
+static int put(Change *change, const PackedRow *row, const PackedRow *answered)
 {
     LogRow log_row = {NULL};
-    PyObject *response = NULL;
+    int done = 0;
     uint64_t type = change->old.data ? REQUEST_REPLACE : REQUEST_INSERT;
     if (touch(change, SPACE(change->request->space, SECONDARIES))
         && log_row_open(&log_row, change->manager, type, change->request->space, row->size) == 0) {
         memcpy(log_row.data, row->data, row->size);
-        if (commit_row(change, &log_row, row->size) > 0)
-            response = respond(change, answered);
+        done = commit_row(change, &log_row, row->size) > 0 && respond(change, answered) > 0;
     }
     log_row_close(&log_row);
-    return response;
+    return done;
 }
 
 static PackedRow requested_row(const RowRequest *request)
@@ -185,32 +188,32 @@ static int find_place(Change *change, const PackedRow *row)
     return format_fits(change->format, row->data, row->size, 0) ? find_like(change, row->data, row->size) : 0;
 }
 
-static PyObject *store(Change *change, int is_insert)
+static int store(Change *change, int is_insert)
 {
     PackedRow row = requested_row(change->request);
     if (find_place(change, &row) <= 0 || (is_insert && change->at.is_found))
-        return NULL;
+        return 0;
     return put(change, &row, &row);
 }
 
 /* -- UPDATE and UPSERT -- */
 
 /* Put the updated row in the place of the old one. */
-static PyObject *put_updated(Change *change, const UpdatedRow *updated, int is_answered)
+static int put_updated(Change *change, const UpdatedRow *updated, int is_answered)
 {
     LogRow log_row = {NULL};
-    PyObject *response = NULL, *space = change->request->space, *touched = updated_indexes(space, updated);
+    PyObject *space = change->request->space, *touched = updated_indexes(space, updated);
+    int done = 0;
     if (touched && touch(change, touched)
         && log_row_open(&log_row, change->manager, REQUEST_REPLACE, space, updated->size) == 0) {
         update_write(updated, log_row.data);
         PackedRow answered = {is_answered ? log_row.data : NULL, updated->size};
-        if (format_fits(change->format, log_row.data, updated->size, 1)
-            && commit_row(change, &log_row, updated->size) > 0)
-            response = respond(change, &answered);
+        done = format_fits(change->format, log_row.data, updated->size, 1)
+            && commit_row(change, &log_row, updated->size) > 0 && respond(change, &answered) > 0;
     }
     log_row_close(&log_row);
     Py_XDECREF(touched);
-    return response;
+    return done;
 }
 
 /* Read operations whose values are known to be well-formed. */
@@ -221,34 +224,34 @@ static int read_operations(const Change *change, UpdateOperations *operations, P
     return read_packed_operations(operations, &packed) && operations->is_plain;
 }
 
-static PyObject *apply(Change *change, const UpdateOperations *operations, int is_answered)
+static int apply(Change *change, const UpdateOperations *operations, int is_answered)
 {
     UpdateDoubles doubles;
     UpdatedRow updated;
     if (!space_doubles(change->request->space, &doubles)
         || !update_row(&updated, operations, change->old.data, change->old.size, &doubles)
         || !update_keeps_key(change->request->space, &updated))
-        return NULL;
+        return 0;
     return put_updated(change, &updated, is_answered);
 }
 
-static PyObject *update(Change *change)
+static int update(Change *change)
 {
     UpdateOperations operations;
     const RowBody *body = change->request->body;
     if (!read_operations(change, &operations, body->tuple, body->tuple_end) || find_requested(change) <= 0)
-        return NULL;
+        return 0;
     return change->old.data ? apply(change, &operations, 1) : respond(change, &change->old);
 }
 
-static PyObject *upsert(Change *change)
+static int upsert(Change *change)
 {
     static const PackedRow none = {NULL, 0};
     UpdateOperations operations;
     const RowBody *body = change->request->body;
     PackedRow row = requested_row(change->request);
     if (!read_operations(change, &operations, body->operations, body->operations_end) || find_place(change, &row) <= 0)
-        return NULL;
+        return 0;
     return change->old.data ? apply(change, &operations, 0) : put(change, &row, &none);
 }
 
@@ -281,46 +284,49 @@ static void write_key(uint8_t *to, const PackedRow *values, int count)
         memcpy(to, values[part].data, values[part].size);
 }
 
-static PyObject *remove_old(Change *change)
+static int remove_old(Change *change)
 {
     enum { SHORT_ARRAY = 15 };
     PackedRow values[KEY_PARTS_MAX];
     const KeyLayout *layout = change->primary->layout;
     size_t size = key_values(layout, &change->old, values);
     LogRow log_row = {NULL};
-    PyObject *response = NULL, *space = change->request->space;
+    PyObject *space = change->request->space;
+    int done = 0;
     if (size && layout->own <= SHORT_ARRAY && touch(change, SPACE(space, SECONDARIES))
         && log_row_open(&log_row, change->manager, REQUEST_DELETE, space, size + 1) == 0) {
         write_key(log_row.data, values, layout->own);
-        response = respond(change, &change->old); /* before it is gone */
-        if (response && commit_row(change, &log_row, 0) <= 0)
-            Py_CLEAR(response);
+        if (commit_row(change, &log_row, 0) > 0) {
+            PackedRow removed = {(Position)PyBytes_AS_STRING(change->kept), (size_t)PyBytes_GET_SIZE(change->kept)};
+            done = respond(change, &removed) > 0;
+        }
     }
     log_row_close(&log_row);
-    return response;
+    return done;
 }
 
-static PyObject *remove_requested(Change *change)
+static int remove_requested(Change *change)
 {
     if (find_requested(change) <= 0)
-        return NULL;
+        return 0;
     return change->old.data ? remove_old(change) : respond(change, &change->old);
 }
 
 /* -- all of them -- */
 
-PyObject *change_response(const RowRequest *request)
+int change_response(const RowRequest *request, Response *response)
 {
     Change change;
-    PyObject *response = NULL;
-    if (begin(&change, request))
+    int done = 0;
+    if (begin(&change, request, response))
         switch (request->type) {
-        case REQUEST_INSERT: response = store(&change, 1); break;
-        case REQUEST_REPLACE: response = store(&change, 0); break;
-        case REQUEST_UPDATE: response = update(&change); break;
-        case REQUEST_UPSERT: response = upsert(&change); break;
-        case REQUEST_DELETE: response = remove_requested(&change); break;
+        case REQUEST_INSERT: done = store(&change, 1); break;
+        case REQUEST_REPLACE: done = store(&change, 0); break;
+        case REQUEST_UPDATE: done = update(&change); break;
+        case REQUEST_UPSERT: done = upsert(&change); break;
+        case REQUEST_DELETE: done = remove_requested(&change); break;
         }
     key_buffer_free(&change.bytes);
-    return response;
+    Py_XDECREF(change.kept);
+    return done > 0 ? 1 : PyErr_Occurred() ? -1 : 0;
 }

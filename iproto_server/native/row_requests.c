@@ -129,60 +129,93 @@ static Py_ssize_t total_size(PyObject *rows)
     return size;
 }
 
-static PyObject *response_of(const RowRequest *request, PyObject *answer)
+/* What comes of writing a response: where that has failed, or is for Python, nothing is left of it. */
+static int written(Response *response, int done)
 {
-    if (PyList_CheckExact(answer))
-        return encode_rows(request->sync, request->schema_version, ((PyListObject *)answer)->ob_item,
-                           PyList_GET_SIZE(answer));
-    if (answer == Py_None)
-        return encode_rows(request->sync, request->schema_version, NULL, 0);
-    return encode_rows(request->sync, request->schema_version, &((RawObject *)answer)->raw, 1);
+    if (done <= 0)
+        response_drop(response);
+    return done;
 }
 
-/* The response with Tuples; NULL, maybe without an exception. */
-static PyObject *respond(const RowRequest *request, PyObject *connection)
+int answer_rows(const RowRequest *request, Response *response, const PackedRow *rows, int count)
 {
-    PyObject *index_id = PyLong_FromUnsignedLongLong(request->body->numbers[BODY_INDEX_ID]), *response = NULL;
+    Buffer *buffer = response_begin(response, request->connection);
+    return buffer ? written(response, write_packed_rows(buffer, request->sync, request->schema_version, rows, count))
+                  : -1;
+}
+
+static int answer_raws(const RowRequest *request, Response *response, PyObject *const *raws, Py_ssize_t count)
+{
+    Buffer *buffer = response_begin(response, request->connection);
+    return buffer ? written(response, write_rows(buffer, request->sync, request->schema_version, raws, count)) : -1;
+}
+
+static int answer_result(const RowRequest *request, Response *response, PyObject *answer)
+{
+    if (PyList_CheckExact(answer))
+        return answer_raws(request, response, ((PyListObject *)answer)->ob_item, PyList_GET_SIZE(answer));
+    if (answer == Py_None)
+        return answer_raws(request, response, NULL, 0);
+    return answer_raws(request, response, &((RawObject *)answer)->raw, 1);
+}
+
+/* The response with Tuples: 1; 0 unknown; -1 with an exception. */
+static int respond(const RowRequest *request, Response *response)
+{
+    PyObject *index_id = PyLong_FromUnsignedLongLong(request->body->numbers[BODY_INDEX_ID]);
     PyObject *answer = index_id ? carry_out(request, index_id) : NULL;
     Py_XDECREF(index_id);
     if (answer && request->type == REQUEST_SELECT && PyList_CheckExact(answer)
-        && may_send(connection, total_size(answer)) <= 0)
+        && may_send(request->connection, total_size(answer)) <= 0)
         Py_CLEAR(answer); /* Python lets the request wait */
-    if (answer && !(response = response_of(request, answer)) && !PyErr_Occurred())
+    if (!answer)
+        return PyErr_Occurred() ? -1 : 0;
+    int done = answer_result(request, response, answer);
+    if (!done) {
         PyErr_SetString(PyExc_OverflowError, "the rows do not fit into a response");
-    Py_XDECREF(answer);
-    return response;
+        done = -1;
+    }
+    Py_DECREF(answer);
+    return done;
 }
 
-/* The response to a request of which code of Python may hear; NULL, maybe without an exception. */
-static PyObject *respond_aloud(Handle *self, PyObject *connection, PyObject *session, const RowRequest *request)
+/* Answer a request of which code of Python may hear. Returns 1; 0 unknown; -1 if it has failed: `refusal` then is the
+ * answer, or NULL with an exception. */
+static int respond_aloud(Handle *self, PyObject *session, const RowRequest *request, Response *response,
+                         PyObject **refusal)
 {
-    PyObject *response = NULL;
+    int done = -1;
     /* An exception may have come before. */
     if (!PyErr_Occurred() && begin_request(self, session, request->sync) == 0)
-        response = respond(request, connection);
-    if (!response && PyErr_Occurred()) {
+        done = respond(request, response);
+    if (done < 0) {
         set_slot(self->sessions, &sessions_current, session);
-        response = failed(self, request->sync, "a trigger");
+        *refusal = failed(self, request->sync, "a trigger");
     }
     end_request(self);
-    return response;
+    return done;
 }
 
-static int answer_request(Handle *self, PyObject *connection, PyObject *session, RowRequest *request)
+static int answer_request(Handle *self, PyObject *session, RowRequest *request)
 {
     set_slot(self->manager, manager_slots + MANAGER_HAS_LOGGED, Py_False);
-    PyObject *response = request->type == REQUEST_SELECT ? select_response(request) : change_response(request);
-    int is_quick = response != NULL;
-    if (!response && !(response = respond_aloud(self, connection, session, request)))
-        return PyErr_Occurred() ? -1 : 0;
+    Response response;
+    PyObject *refusal = NULL;
+    int done = request->type == REQUEST_SELECT ? select_response(request, &response) : change_response(request, &response);
+    int is_quick = done > 0;
+    if (!is_quick)
+        done = respond_aloud(self, session, request, &response, &refusal);
+    if (!done || (done < 0 && !refusal))
+        return done;
     if (note_request(self, request->type, session, request->sync) < 0) {
-        Py_DECREF(response);
+        if (done > 0)
+            response_drop(&response);
+        Py_XDECREF(refusal);
         return -1;
     }
-    PyObject *done = reply(connection, self->manager, response);
-    Py_XDECREF(done);
-    return !done ? -1 : is_quick ? 1 + request->found : LOOK_AT_TIME;
+    PyObject *sent = done > 0 ? response_send(&response, self->manager) : reply(request->connection, self->manager, refusal);
+    Py_XDECREF(sent);
+    return !sent ? -1 : is_quick ? 1 + request->found : LOOK_AT_TIME;
 }
 
 /* The space and the key. Returns -1 with an exception; 0 unknown. */
@@ -206,14 +239,14 @@ int handle_rows(Handle *self, PyObject *connection, const uint64_t *header, Posi
 {
     uint64_t type = header[REQUEST_TYPE], needed = required_keys(type);
     RowBody body;
-    RowRequest request = {.type = type, .sync = header[SYNC], .body = &body};
+    RowRequest request = {.type = type, .sync = header[SYNC], .body = &body, .connection = connection};
     PyObject *session;
     if (!needed || !read_body(&body, needed, at, end) || !(session = session_of(self, connection))
         || !may_everything(session, type == REQUEST_SELECT ? READ : WRITE) || find_space(self, &request) <= 0)
         return PyErr_Occurred() ? -1 : 0;
     Py_INCREF(session);
     Py_INCREF(request.space);
-    int cost = answer_request(self, connection, session, &request);
+    int cost = answer_request(self, session, &request);
     Py_DECREF(session);
     Py_DECREF(request.space);
     return cost <= 0 ? cost : cost + (int)((end - at) / 1024);

@@ -39,17 +39,16 @@ static int find_rows(const RowRequest *request, Quick *quick, PackedRow *rows)
     return found;
 }
 
-PyObject *select_response(RowRequest *request)
+int select_response(RowRequest *request, Response *response)
 {
     PackedRow rows[TREE_SELECT_MAX];
     int is_primary;
     Quick *quick = space_index(request->space, request->body->numbers[BODY_INDEX_ID], &is_primary);
     if (!quick || request->body->numbers[BODY_ITERATOR] >= TREE_ITERATORS || !request->body->numbers[BODY_LIMIT])
-        return NULL;
+        return 0;
     int count = request->found = find_rows(request, quick, rows);
     size_t total = 0;
     for (int place = 0; place < count; place++)
         total += rows[place].size;
-    return count < 0 || total > TOTAL_MAX ? NULL
-                                          : encode_packed_rows(request->sync, request->schema_version, rows, count);
+    return count < 0 || total > TOTAL_MAX ? 0 : answer_rows(request, response, rows, count);
 }

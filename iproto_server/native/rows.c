@@ -40,47 +40,47 @@ static int read_numbers(PyObject *const *args, uint64_t *sync, uint32_t *version
     return number <= UINT32_MAX;
 }
 
-/* A response with DATA; `at` becomes where its values go. NULL, without an exception, where these are too large. */
-static PyObject *new_response(uint64_t sync, uint32_t version, Py_ssize_t count, Py_ssize_t size, uint8_t **at)
+/* Append the beginning of a response with DATA; `at` becomes where its values go. 0 where these are too large. */
+static int open_response(Buffer *buffer, uint64_t sync, uint32_t version, Py_ssize_t count, Py_ssize_t size,
+                         uint8_t **at)
 {
     if (size >= UINT32_MAX - RESPONSE_HEAD)
-        return NULL;
-    PyObject *response = PyBytes_FromStringAndSize(NULL, RESPONSE_HEAD + size);
-    if (!response)
-        return NULL;
-    *at = (uint8_t *)PyBytes_AS_STRING(response);
-    put_response_head(*at, sync, version, (uint32_t)count, size);
-    *at += RESPONSE_HEAD;
-    return response;
+        return 0;
+    uint8_t *head = buffer_grow(buffer, RESPONSE_HEAD + size);
+    if (!head)
+        return -1;
+    put_response_head(head, sync, version, (uint32_t)count, size);
+    *at = head + RESPONSE_HEAD;
+    return 1;
 }
 
-PyObject *encode_packed_rows(uint64_t sync, uint32_t version, const PackedRow *rows, int count)
+int write_packed_rows(Buffer *buffer, uint64_t sync, uint32_t version, const PackedRow *rows, int count)
 {
     size_t size = 0;
     for (int place = 0; place < count; place++)
         size += rows[place].size;
     uint8_t *at;
-    PyObject *response = new_response(sync, version, count, (Py_ssize_t)size, &at);
-    for (int place = 0; response && place < count; at += rows[place++].size)
+    int done = open_response(buffer, sync, version, count, (Py_ssize_t)size, &at);
+    for (int place = 0; done > 0 && place < count; at += rows[place++].size)
         memcpy(at, rows[place].data, rows[place].size);
-    return response;
+    return done;
 }
 
-/* NULL, without an exception, where these are not bytes, or too many. */
-PyObject *encode_rows(uint64_t sync, uint32_t version, PyObject *const *raws, Py_ssize_t count)
+/* 0 where these are not bytes, or too many. */
+int write_rows(Buffer *buffer, uint64_t sync, uint32_t version, PyObject *const *raws, Py_ssize_t count)
 {
     Py_ssize_t size = 0, place = 0;
     while (place < count && PyBytes_CheckExact(raws[place]) && size < UINT32_MAX)
         size += PyBytes_GET_SIZE(raws[place++]);
     if (place < count)
-        return NULL;
+        return 0;
     uint8_t *at;
-    PyObject *response = new_response(sync, version, count, size, &at);
-    for (place = 0; response && place < count; place++) {
+    int done = open_response(buffer, sync, version, count, size, &at);
+    for (place = 0; done > 0 && place < count; place++) {
         memcpy(at, PyBytes_AS_STRING(raws[place]), (size_t)PyBytes_GET_SIZE(raws[place]));
         at += PyBytes_GET_SIZE(raws[place]);
     }
-    return response;
+    return done;
 }
 
 /* encode_tuples(sync, schema_version, raws) */
@@ -91,14 +91,16 @@ FUNCTION(native_encode_tuples)
     if (count == 3 && (PyTuple_CheckExact(args[2]) || PyList_CheckExact(args[2]))
         && read_numbers(args, &sync, &version)) {
         PyObject **raws = PySequence_Fast_ITEMS(args[2]);
-        PyObject *response = encode_rows(sync, version, raws, PySequence_Fast_GET_SIZE(args[2]));
-        if (response || PyErr_Occurred())
-            return response;
+        Buffer buffer;
+        buffer_init(&buffer);
+        int done = write_rows(&buffer, sync, version, raws, PySequence_Fast_GET_SIZE(args[2]));
+        if (done)
+            return done < 0 ? NULL : buffer_take(&buffer);
     }
     return PyObject_Vectorcall(python_functions[PYTHON_ENCODE_TUPLES], args, (size_t)count, NULL);
 }
 
-static int write_result(Buffer *buffer, PyObject *result, uint32_t *values)
+static int write_values(Buffer *buffer, PyObject *result, uint32_t *values)
 {
     *values = 0;
     if (result == Py_None)
@@ -115,19 +117,18 @@ static int write_result(Buffer *buffer, PyObject *result, uint32_t *values)
     return done;
 }
 
-PyObject *encode_result(uint64_t sync, uint32_t version, PyObject *result)
+int write_result(Buffer *buffer, uint64_t sync, uint32_t version, PyObject *result)
 {
-    Buffer buffer;
-    buffer_init(&buffer);
+    Py_ssize_t start = buffer->size;
     uint32_t values;
-    PyObject *response = NULL;
-    int done = buffer_grow(&buffer, RESPONSE_HEAD) ? write_result(&buffer, result, &values) : -1;
-    if (done > 0 && buffer.size < UINT32_MAX) {
-        put_response_head(buffer.data, sync, version, values, buffer.size - RESPONSE_HEAD);
-        response = PyBytes_FromStringAndSize((const char *)buffer.data, buffer.size);
+    int done = buffer_grow(buffer, RESPONSE_HEAD) ? write_values(buffer, result, &values) : -1;
+    Py_ssize_t size = buffer->size - start;
+    if (done > 0 && size < UINT32_MAX) {
+        put_response_head(buffer->data + start, sync, version, values, size - RESPONSE_HEAD);
+        return 1;
     }
-    buffer_free(&buffer);
-    return response;
+    buffer->size = start;
+    return done < 0 ? -1 : 0;
 }
 
 /* encode_result(sync, schema_version, result) */
@@ -136,58 +137,56 @@ FUNCTION(native_encode_result)
     uint64_t sync;
     uint32_t version;
     if (count == 3 && read_numbers(args, &sync, &version)) {
-        PyObject *response = encode_result(sync, version, args[2]);
-        if (response || PyErr_Occurred())
+        Buffer buffer;
+        buffer_init(&buffer);
+        int done = write_result(&buffer, sync, version, args[2]);
+        PyObject *response = done > 0 ? buffer_take(&buffer) : NULL;
+        buffer_free(&buffer);
+        if (done)
             return response;
     }
     return PyObject_Vectorcall(python_functions[PYTHON_ENCODE_RESULT], args, (size_t)count, NULL);
 }
 
 /* The response without DATA. */
-PyObject *encode_ok(uint64_t sync, uint32_t version)
+int write_ok(Buffer *buffer, uint64_t sync, uint32_t version)
 {
-    PyObject *response = PyBytes_FromStringAndSize(NULL, HEADER + 1);
-    if (response) {
-        put_header((uint8_t *)PyBytes_AS_STRING(response), sync, version, 1);
-        PyBytes_AS_STRING(response)[HEADER] = (char)0x80;
-    }
-    return response;
+    uint8_t *at = buffer_grow(buffer, HEADER + 1);
+    if (!at)
+        return -1;
+    put_header(at, sync, version, 1);
+    at[HEADER] = 0x80;
+    return 1;
 }
 
-PyObject *new_change_row(uint64_t type, uint64_t replica_id, uint64_t lsn, double timestamp, uint64_t space,
-                         Py_ssize_t size, uint8_t **data)
+uint8_t *put_change_head(uint8_t *at, uint64_t type, uint64_t replica_id, uint64_t lsn, double timestamp, uint64_t space)
 {
-    Buffer buffer;
-    buffer_init(&buffer); /* which has room for all but the row */
-    memcpy(buffer_grow(&buffer, 2), "\x84\x00", 2);
-    write_unsigned(&buffer, type);
-    *buffer_grow(&buffer, 1) = 0x02;
-    write_unsigned(&buffer, replica_id);
-    *buffer_grow(&buffer, 1) = 0x03;
-    write_unsigned(&buffer, lsn);
+    *at++ = 0x84;
+    *at++ = 0x00;
+    at = put_unsigned(at, type);
+    *at++ = 0x02;
+    at = put_unsigned(at, replica_id);
+    *at++ = 0x03;
+    at = put_unsigned(at, lsn);
     uint64_t bits;
     memcpy(&bits, &timestamp, sizeof bits);
-    memcpy(buffer_grow(&buffer, 2), "\x04\xcb", 2);
-    put_big_endian(buffer_grow(&buffer, 8), bits, 8);
-    memcpy(buffer_grow(&buffer, 2), "\x82\x10", 2);
-    write_unsigned(&buffer, space);
-    *buffer_grow(&buffer, 1) = type == REQUEST_DELETE ? 0x20 : 0x21; /* DELETE has a key, the others a tuple */
-    PyObject *row = PyBytes_FromStringAndSize(NULL, buffer.size + size);
-    if (row) {
-        memcpy(PyBytes_AS_STRING(row), buffer.data, (size_t)buffer.size);
-        *data = (uint8_t *)PyBytes_AS_STRING(row) + buffer.size;
-    }
-    buffer_free(&buffer);
-    return row;
+    memcpy(at, "\x04\xcb", 2);
+    put_big_endian(at + 2, bits, 8);
+    memcpy(at + 10, "\x82\x10", 2);
+    at = put_unsigned(at + 12, space);
+    *at++ = type == REQUEST_DELETE ? 0x20 : 0x21; /* DELETE has a key, the others a tuple */
+    return at;
 }
 
-PyObject *encode_change(uint64_t type, uint64_t replica_id, uint64_t lsn, double timestamp, uint64_t space,
-                        PyObject *raw)
+static PyObject *encode_change(const uint64_t *numbers, double timestamp, PyObject *raw)
 {
-    uint8_t *data;
-    PyObject *row = new_change_row(type, replica_id, lsn, timestamp, space, PyBytes_GET_SIZE(raw), &data);
-    if (row)
-        memcpy(data, PyBytes_AS_STRING(raw), (size_t)PyBytes_GET_SIZE(raw));
+    uint8_t head[CHANGE_HEAD_MAX];
+    Py_ssize_t before = put_change_head(head, numbers[0], numbers[1], numbers[2], timestamp, numbers[4]) - head;
+    PyObject *row = PyBytes_FromStringAndSize(NULL, before + PyBytes_GET_SIZE(raw));
+    if (row) {
+        memcpy(PyBytes_AS_STRING(row), head, (size_t)before);
+        memcpy(PyBytes_AS_STRING(row) + before, PyBytes_AS_STRING(raw), (size_t)PyBytes_GET_SIZE(raw));
+    }
     return row;
 }
 
@@ -209,7 +208,7 @@ FUNCTION(native_encode_change)
         PyErr_SetString(PyExc_TypeError, "a row is made of bytes");
         return NULL;
     }
-    return encode_change(numbers[0], numbers[1], numbers[2], timestamp, numbers[4], args[5]);
+    return encode_change(numbers, timestamp, args[5]);
 }
 
 /* with_head(marker, payload, crc): a block of a log */

@@ -19,8 +19,8 @@ Slot manager_slots[MANAGER_SLOTS] = {
 };
 
 static PyTypeObject *manager_type, *format_type, *list_type;
-enum { CHECK, NAMES, FORMAT_SLOTS };
-static Slot format_slots[FORMAT_SLOTS] = {{"check", 0}, {"names", 0}}, list_functions = {"functions", 0};
+enum { CHECK, NAMES, PACKED_NAMES, FORMAT_SLOTS };
+static Slot format_slots[FORMAT_SLOTS] = {{"check", 0}, {"names", 0}, {"packed_names", 0}}, list_functions = {"functions", 0};
 
 /* -- what is usual -- */
 
@@ -75,6 +75,12 @@ PyObject *format_names(PyObject *format)
     return names && PyDict_CheckExact(names) ? names : NULL;
 }
 
+PyObject *format_packed_names(PyObject *format)
+{
+    PyObject *names = format_slot(format, PACKED_NAMES);
+    return names && PyTuple_CheckExact(names) ? names : NULL;
+}
+
 int space_row_fits(PyObject *space, PyObject *row)
 {
     PyObject *check = format_slot(SPACE(space, FORMAT), CHECK);
@@ -119,7 +125,7 @@ static int store(PyObject *space, Quick *primary, PyObject *key, PyObject *row, 
     PyObject *present = tree_object_get(primary->tree, key);
     if (!present && PyErr_Occurred())
         return -1;
-    PyObject *old = present ? new_tuple(present, SPACE(space, FORMAT), NULL) : Py_NewRef(Py_None);
+    PyObject *old = present ? stored_tuple(present, SPACE(space, FORMAT)) : Py_NewRef(Py_None);
     int done = old ? space_change(space, key, old, row, SPACE(space, SECONDARIES)) : -1;
     Py_XDECREF(old);
     Py_XDECREF(present);
@@ -147,7 +153,7 @@ PyObject *space_delete(PyObject *space, PyObject *index_id, const Key *key)
         return NULL;
     if (!row)
         old = Py_NewRef(Py_None);
-    else if ((old = new_tuple(row, SPACE(space, FORMAT), NULL))
+    else if ((old = stored_tuple(row, SPACE(space, FORMAT)))
              && space_change(space, primary_key, old, Py_None, SPACE(space, SECONDARIES)) <= 0)
         Py_CLEAR(old);
     Py_XDECREF(primary_key);

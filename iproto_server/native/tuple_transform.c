@@ -64,8 +64,8 @@ static PyObject *transformed(TupleObject *self, Py_ssize_t start, Py_ssize_t rem
     failed = failed || append(&buffer, to, end) < 0;
     PyObject *raw = failed ? NULL : PyBytes_FromStringAndSize((const char *)buffer.data, buffer.size), *copy = NULL;
     buffer_free(&buffer);
-    if (raw && (copy = new_tuple(raw, added == removed ? self->format : Py_None, NULL)))
-        ((TupleObject *)copy)->peeks = PEEKS_MAX;
+    if (raw)
+        copy = stored_tuple(raw, added == removed ? self->format : Py_None);
     Py_XDECREF(raw);
     return copy;
 }

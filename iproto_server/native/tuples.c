@@ -1,6 +1,8 @@
 /* The twins of codec.Raw and box.tuple.Tuple: a packed value, and one that is the row of a space. */
 #include "native.h"
 
+#include "../engine/core/msgpack.h"
+
 static PyObject *raw_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     PyObject *self = type->tp_alloc(type, 0);
@@ -97,25 +99,41 @@ static PyObject *tuple_vectorcall(PyObject *type, PyObject *const *args, size_t 
     PyObject *format = count > 1 ? args[1] : Py_None, *fields = count > 2 ? args[2] : Py_None;
     if (check_parts(args[0], fields) < 0)
         return NULL;
-    PyObject *self = ((PyTypeObject *)type)->tp_alloc((PyTypeObject *)type, 0);
-    if (self)
-        tuple_set((TupleObject *)self, args[0], format, fields);
-    return self;
+    return new_tuple(args[0], format, fields == Py_None ? NULL : fields);
 }
+
+static FreeList free_tuples;
 
 static void tuple_dealloc(PyObject *self)
 {
     Py_XDECREF(((TupleObject *)self)->format);
     Py_XDECREF(((TupleObject *)self)->fields);
-    raw_dealloc(self);
+    if (Py_TYPE(self) != &Tuple_Type) {
+        raw_dealloc(self);
+        return;
+    }
+    Py_XDECREF(((RawObject *)self)->raw);
+    free_list_drop(&free_tuples, self);
 }
 
 /* For other files: a tuple of bytes, and of a list of fields or NULL. */
 PyObject *new_tuple(PyObject *raw, PyObject *format, PyObject *fields)
 {
-    PyObject *self = Tuple_Type.tp_alloc(&Tuple_Type, 0);
+    TupleObject *self = (TupleObject *)free_list_new(&free_tuples, &Tuple_Type);
+    if (self) {
+        self->base.raw = Py_NewRef(raw);
+        self->format = Py_NewRef(format);
+        self->fields = Py_XNewRef(fields);
+        self->peeks = 0;
+    }
+    return (PyObject *)self;
+}
+
+PyObject *stored_tuple(PyObject *raw, PyObject *format)
+{
+    PyObject *self = new_tuple(raw, format, NULL);
     if (self)
-        tuple_set((TupleObject *)self, raw, format, fields ? fields : Py_None);
+        ((TupleObject *)self)->peeks = PEEKS_MAX;
     return self;
 }
 
@@ -131,21 +149,6 @@ PyObject *tuple_fields(TupleObject *self)
 static PyObject *tuple_get_fields(PyObject *self, void *closure)
 {
     return Py_XNewRef(tuple_fields((TupleObject *)self));
-}
-
-/* One of the first fields that are asked for of a row that was found, if it is a number, a text or the like. Often these
- * are the only ones, the key say, and then the rest need not be decoded. NULL, maybe without an exception. */
-static PyObject *peek(TupleObject *self, Py_ssize_t number)
-{
-    Position at = (Position)PyBytes_AS_STRING(self->base.raw), end = at + PyBytes_GET_SIZE(self->base.raw);
-    if (self->fields || number < 0 || at >= end || (*at & 0xf0) != 0x90 || number >= (*at++ & 0x0f))
-        return NULL;
-    while (number--)
-        if (!skip_value(&at, end, 1))
-            return NULL;
-    int is_plain = at < end && (*at < 0x80 || *at >= 0xe0 || (*at >= 0xa0 && *at < 0xc7)
-                                || (*at >= 0xca && *at < 0xd4) || (*at >= 0xd9 && *at < 0xdc));
-    return is_plain ? read_value(&at, end, 1) : NULL;
 }
 
 static PyObject *tuple_names(TupleObject *self)
@@ -164,12 +167,36 @@ static PyObject *tuple_names(TupleObject *self)
     return found;
 }
 
+/* The number of a field; -1, maybe with an exception, where that needs a closer look. */
+static Py_ssize_t field_number(TupleObject *self, PyObject *field)
+{
+    PyObject *names = PyUnicode_CheckExact(field) ? format_names(self->format) : NULL;
+    PyObject *number = names ? PyDict_GetItemWithError(names, field) : field;
+    int overflow;
+    return number && PyLong_CheckExact(number) ? PyLong_AsLongAndOverflow(number, &overflow) : -1;
+}
+
+/* A field of a row, if it is a number, a text or the like. Often few are asked for, the key say, and then the rest need
+ * not be decoded. NULL, maybe without an exception. */
+static PyObject *peek(TupleObject *self, PyObject *field)
+{
+    Position at = (Position)PyBytes_AS_STRING(self->base.raw), end = at + PyBytes_GET_SIZE(self->base.raw);
+    Py_ssize_t number = field_number(self, field);
+    if (number < 0 || at >= end || (*at & 0xf0) != 0x90 || number >= (*at++ & 0x0f))
+        return NULL;
+    while (at && number--)
+        at = msgpack_skip(at, end);
+    int is_plain = at && at < end && (*at < 0x80 || *at >= 0xe0 || (*at >= 0xa0 && *at < 0xc7)
+                                      || (*at >= 0xca && *at < 0xd4) || (*at >= 0xd9 && *at < 0xdc));
+    return is_plain ? read_value(&at, end, 1) : NULL;
+}
+
 static PyObject *tuple_subscript(PyObject *self, PyObject *field)
 {
-    if (((TupleObject *)self)->peeks && PyLong_CheckExact(field)) {
-        int overflow;
-        PyObject *found = peek((TupleObject *)self, PyLong_AsLongAndOverflow(field, &overflow));
-        ((TupleObject *)self)->peeks--;
+    TupleObject *row = (TupleObject *)self;
+    if (row->peeks && !row->fields) {
+        PyObject *found = peek(row, field);
+        row->peeks = (char)(found ? row->peeks - 1 : 0);
         if (found || PyErr_Occurred())
             return found;
     }
@@ -309,29 +336,45 @@ static int add_names(PyObject *map, PyObject *names, PyObject *fields)
     return 0;
 }
 
-static PyObject *tuple_tomap(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *given)
+PyObject *tuple_dict(TupleObject *self, int names_only)
 {
-    int names_only = 1;
-    if (count || (given && (PyTuple_GET_SIZE(given) != 1
-                            || PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(given, 0), "names_only")))) {
-        PyErr_SetString(PyExc_TypeError, "tomap() takes names_only, by its name");
-        return NULL;
-    }
-    if (given && (names_only = PyObject_IsTrue(args[0])) < 0)
-        return NULL;
-    PyObject *fields = tuple_fields((TupleObject *)self), *format = ((TupleObject *)self)->format;
-    PyObject *map = fields ? PyDict_New() : NULL;
+    PyObject *fields = tuple_fields(self), *map = fields ? PyDict_New() : NULL;
     if (!map)
         return NULL;
     int failed = !names_only && add_numbers(map, fields) < 0;
-    if (!failed && format && format != Py_None) {
-        PyObject *names = tuple_names((TupleObject *)self);
+    if (!failed && self->format && self->format != Py_None) {
+        PyObject *names = tuple_names(self);
         failed = !names || add_names(map, names, fields) < 0;
         Py_XDECREF(names);
     }
     if (failed)
         Py_CLEAR(map);
     return map;
+}
+
+/* Whether only names are asked for; -1 with an exception. */
+static int read_names_only(const char *method, PyObject *const *args, Py_ssize_t count, PyObject *given)
+{
+    if (!count && !given)
+        return 1;
+    if (count || PyTuple_GET_SIZE(given) != 1
+        || PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(given, 0), "names_only")) {
+        PyErr_Format(PyExc_TypeError, "%s() takes names_only, by its name", method);
+        return -1;
+    }
+    return PyObject_IsTrue(args[0]);
+}
+
+static PyObject *tuple_tomap(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *given)
+{
+    int names_only = read_names_only("tomap", args, count, given);
+    return names_only < 0 ? NULL : tuple_dict((TupleObject *)self, names_only);
+}
+
+static PyObject *tuple_as_map(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *given)
+{
+    int names_only = read_names_only("as_map", args, count, given);
+    return names_only < 0 ? NULL : new_tuple_map(self, names_only);
 }
 
 /* What a sequence has beside these: lists have it, too. */
@@ -363,6 +406,8 @@ static PyMethodDef tuple_methods[] = {
     {"get", (PyCFunction)(void (*)(void))tuple_get, METH_VARARGS | METH_KEYWORDS, "The field, or a default."},
     {"assume", (PyCFunction)(void (*)(void))tuple_assume, METH_FASTCALL, "Take over another tuple's fields."},
     {"tomap", (PyCFunction)(void (*)(void))tuple_tomap, METH_FASTCALL | METH_KEYWORDS, "The fields by name."},
+    {"as_map", (PyCFunction)(void (*)(void))tuple_as_map, METH_FASTCALL | METH_KEYWORDS,
+     "The fields by name, as a read-only mapping."},
     {"transform", (PyCFunction)(void (*)(void))tuple_transform, METH_FASTCALL,
      "A copy with some fields replaced by others."},
     {"index", tuple_index, METH_VARARGS, "The number of the first field that has a value."},

@@ -59,13 +59,71 @@ static int is_list_of_operations(PyObject *given)
     return 1;
 }
 
+static int is_scalar(PyObject *value)
+{
+    PyTypeObject *type = Py_TYPE(value);
+    return type == &PyUnicode_Type || type == &PyLong_Type || value == Py_None || type == &PyBool_Type
+        || type == &PyFloat_Type || type == &PyBytes_Type;
+}
+
+/* The number of a field that is given by its number from 0 or by its name; -1, maybe with an exception, for others. */
+static long given_field(PyObject *field, PyObject *names)
+{
+    int overflow;
+    PyObject *number = names && PyUnicode_CheckExact(field) ? PyDict_GetItemWithError(names, field) : field;
+    return number && PyLong_CheckExact(number) ? PyLong_AsLongAndOverflow(number, &overflow) : -1;
+}
+
+/* Read ("=", field, value), of a value without others in it. The value is appended to the buffer. */
+static int read_assignment(UpdateOperation *operation, Buffer *buffer, PyObject *names, PyObject *given)
+{
+    if ((!PyTuple_CheckExact(given) && !PyList_CheckExact(given)) || PySequence_Fast_GET_SIZE(given) != 3)
+        return 0;
+    PyObject **parts = PySequence_Fast_ITEMS(given), *opcode = parts[0];
+    if (!PyUnicode_CheckExact(opcode) || PyUnicode_GET_LENGTH(opcode) != 1 || PyUnicode_READ_CHAR(opcode, 0) != '='
+        || !is_scalar(parts[2]))
+        return 0;
+    long field = given_field(parts[1], names);
+    Py_ssize_t start = buffer->size;
+    if (field < 0 || field > INT32_MAX || write_value(buffer, parts[2], 0) != 1)
+        return 0;
+    *operation = (UpdateOperation){.opcode = '=', .field_no = (int32_t)field};
+    operation->argument = (MsgpackValue){.type = MSGPACK_OTHER, .size = (size_t)(buffer->size - start)};
+    return 1;
+}
+
+/* Read operations that are assignments, as most of those of procedures are, without packing them first. */
+static int read_assignments(UpdateOperations *operations, Buffer *buffer, PyObject *names, PyObject *given)
+{
+    if (!PyTuple_CheckExact(given) && !PyList_CheckExact(given))
+        return 0;
+    Py_ssize_t count = PySequence_Fast_GET_SIZE(given);
+    if (!count || count > UPDATE_OPERATIONS_MAX)
+        return 0;
+    for (Py_ssize_t place = 0; place < count; place++)
+        if (!read_assignment(operations->all + place, buffer, names, PySequence_Fast_GET_ITEM(given, place)))
+            return 0;
+    const uint8_t *at = buffer->data; /* which stays where it is from here on */
+    for (Py_ssize_t place = 0; place < count; at += operations->all[place++].argument.size)
+        operations->all[place].argument.bytes = at;
+    operations->count = (int)count;
+    operations->is_plain = 1;
+    operations->problem = UPDATE_FINE;
+    operations->problem_at = 0;
+    return 1;
+}
+
 /* Read operations as procedures give them. They refer to the buffer. */
 static int read_given(UpdateOperations *operations, Buffer *buffer, PyObject *space, PyObject *given)
 {
-    if (!is_list_of_operations(given) || write_value(buffer, given, 0) <= 0)
+    PyObject *names = format_names(SPACE(space, FORMAT));
+    if (read_assignments(operations, buffer, names, given))
+        return 1;
+    buffer->size = 0;
+    if (PyErr_Occurred() || !is_list_of_operations(given) || write_value(buffer, given, 0) <= 0)
         return 0;
-    return read_packed_operations(operations, &(PackedOperations){buffer->data, buffer->data + buffer->size, 0,
-                                                       format_names(SPACE(space, FORMAT))});
+    PackedOperations packed = {buffer->data, buffer->data + buffer->size, 0, names};
+    return read_packed_operations(operations, &packed);
 }
 
 /* -- the new row -- */
@@ -218,7 +276,7 @@ static PyObject *change(PyObject *space, PyObject *key, PyObject *old, const Upd
 {
     UpdatedRow updated;
     PyObject *raw = apply(&updated, operations, old, SPACE(space, DOUBLES)), *format = SPACE(space, FORMAT);
-    PyObject *new = raw ? new_tuple(raw, format, NULL) : NULL, *old_row = new ? new_tuple(old, format, NULL) : NULL;
+    PyObject *new = raw ? stored_tuple(raw, format) : NULL, *old_row = new ? stored_tuple(old, format) : NULL;
     Py_XDECREF(raw);
     if (!old_row || exchange(space, key, old_row, new, &updated, operations->is_plain) <= 0)
         Py_CLEAR(new);

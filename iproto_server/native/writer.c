@@ -10,36 +10,55 @@ void buffer_init(Buffer *buffer)
     buffer->data = buffer->first;
     buffer->size = 0;
     buffer->room = sizeof buffer->first;
+    buffer->bytes = NULL;
 }
 
 void buffer_free(Buffer *buffer)
 {
-    if (buffer->data != buffer->first)
-        PyMem_Free(buffer->data);
+    Py_CLEAR(buffer->bytes);
 }
 
-/* Make room for some more bytes, and return where they begin. */
-uint8_t *buffer_grow(Buffer *buffer, Py_ssize_t count)
+/* Let the buffer have room for so many bytes. Returns 0; -1 with an exception, and nothing has changed. */
+int buffer_reserve(Buffer *buffer, Py_ssize_t room)
 {
-    if (count > buffer->room - buffer->size) {
-        if (count > PY_SSIZE_T_MAX / 4 - buffer->size) {
-            PyErr_NoMemory();
-            return NULL;
-        }
-        Py_ssize_t room = 2 * (buffer->size + count);
-        uint8_t *data = PyMem_Malloc((size_t)room);
-        if (!data) {
-            PyErr_NoMemory();
-            return NULL;
-        }
-        memcpy(data, buffer->data, (size_t)buffer->size);
-        buffer_free(buffer);
-        buffer->data = data;
-        buffer->room = room;
+    if (room <= buffer->room)
+        return 0;
+    PyObject *bytes = PyBytes_FromStringAndSize(NULL, room);
+    if (!bytes)
+        return -1;
+    memcpy(PyBytes_AS_STRING(bytes), buffer->data, (size_t)buffer->size);
+    Py_XSETREF(buffer->bytes, bytes);
+    buffer->data = (uint8_t *)PyBytes_AS_STRING(bytes);
+    buffer->room = room;
+    return 0;
+}
+
+void buffer_hold(Buffer *buffer, PyObject *bytes)
+{
+    Py_XSETREF(buffer->bytes, Py_NewRef(bytes));
+    buffer->data = (uint8_t *)PyBytes_AS_STRING(bytes);
+    buffer->size = buffer->room = PyBytes_GET_SIZE(bytes);
+}
+
+/* What was written, as bytes, which are copied only if there are few. The buffer is empty then, also if that fails. */
+PyObject *buffer_take(Buffer *buffer)
+{
+    PyObject *bytes = buffer->bytes;
+    if (!bytes)
+        bytes = PyBytes_FromStringAndSize((const char *)buffer->data, buffer->size);
+    else if (PyBytes_GET_SIZE(bytes) != buffer->size)
+        _PyBytes_Resize(&bytes, buffer->size);
+    buffer_init(buffer);
+    return bytes;
+}
+
+int buffer_make_room(Buffer *buffer, Py_ssize_t count)
+{
+    if (count > PY_SSIZE_T_MAX / 4 - buffer->size) {
+        PyErr_NoMemory();
+        return -1;
     }
-    uint8_t *at = buffer->data + buffer->size;
-    buffer->size += count;
-    return at;
+    return buffer_reserve(buffer, 2 * (buffer->size + count));
 }
 
 static int write_headed(Buffer *buffer, uint8_t first, uint64_t value, int width)
@@ -102,6 +121,11 @@ static int write_size(Buffer *buffer, uint64_t size, uint8_t small, uint64_t sma
     return 0;
 }
 
+int write_map_header(Buffer *buffer, uint64_t pairs)
+{
+    return write_size(buffer, pairs, 0x80, 0x0f, 0, 0xde);
+}
+
 static int write_copy(Buffer *buffer, const void *data, Py_ssize_t size)
 {
     uint8_t *at = buffer_grow(buffer, size);
@@ -111,10 +135,22 @@ static int write_copy(Buffer *buffer, const void *data, Py_ssize_t size)
     return 1;
 }
 
+static int write_short_text(Buffer *buffer, PyObject *text, Py_ssize_t size)
+{
+    uint8_t *at = buffer_grow(buffer, 1 + size);
+    if (!at)
+        return -1;
+    *at = (uint8_t)(0xa0 + size);
+    memcpy(at + 1, PyUnicode_1BYTE_DATA(text), (size_t)size);
+    return 1;
+}
+
 static int write_text(Buffer *buffer, PyObject *text)
 {
     if (PyUnicode_IS_COMPACT_ASCII(text)) {
         Py_ssize_t size = PyUnicode_GET_LENGTH(text);
+        if (size < 0x20)
+            return write_short_text(buffer, text, size);
         int done = write_size(buffer, (uint64_t)size, 0xa0, 0x1f, 0xd9, 0xda);
         return done == 1 ? write_copy(buffer, PyUnicode_1BYTE_DATA(text), size) : done;
     }
@@ -142,7 +178,7 @@ static int write_items(Buffer *buffer, PyObject *const *items, Py_ssize_t count,
 
 static int write_dict(Buffer *buffer, PyObject *dict, int depth)
 {
-    int done = write_size(buffer, (uint64_t)PyDict_GET_SIZE(dict), 0x80, 0x0f, 0, 0xde);
+    int done = write_map_header(buffer, (uint64_t)PyDict_GET_SIZE(dict));
     PyObject *key, *value;
     Py_ssize_t position = 0;
     while (done == 1 && PyDict_Next(dict, &position, &key, &value)) {
@@ -165,6 +201,8 @@ int write_value(Buffer *buffer, PyObject *value, int depth)
         PyObject *raw = ((RawObject *)value)->raw;
         return PyBytes_CheckExact(raw) ? write_copy(buffer, PyBytes_AS_STRING(raw), PyBytes_GET_SIZE(raw)) : 0;
     }
+    if (type == &TupleMap_Type)
+        return write_tuple_map(buffer, value);
     if (value == Py_None)
         return write_headed(buffer, 0xc0, 0, 0);
     if (type == &PyBool_Type)
@@ -205,7 +243,7 @@ FUNCTION(native_pack)
     int done = write_value(&buffer, value, 0);
     PyObject *packed = NULL;
     if (done == 1)
-        packed = PyBytes_FromStringAndSize((const char *)buffer.data, buffer.size);
+        packed = buffer_take(&buffer);
     buffer_free(&buffer);
     return done ? packed : PyObject_CallOneArg(python_functions[PYTHON_PACK], value);
 }

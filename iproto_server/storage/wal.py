@@ -32,6 +32,7 @@ from iproto_server.storage.log_rotation import (
     open_log,
     sync_file,
 )
+from iproto_server.storage.log_rows import LogRows
 from iproto_server.storage.primary_key import packed_key
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import (
@@ -40,7 +41,6 @@ from iproto_server.storage.xlog import (
     RowFlag,
     RowType,
     delete_body,
-    encode_change,
     encode_row,
     insert_body,
 )
@@ -73,12 +73,11 @@ class LogWrite(NamedTuple):
     """Transactions to be written together.
 
     Attributes:
-        transactions: the rows of each transaction.
-        lsn, local_lsn: the LSNs of the last rows.
+        rows: their rows.
+        local_lsn: the LSN of the last row of a local space.
     """
 
-    transactions: list[bytes]
-    lsn: int
+    rows: LogRows
     local_lsn: int
 
 
@@ -116,10 +115,8 @@ class WriteAheadLog:
         "_is_failing",
         "_is_performing",
         "_local_lsn",
-        "_lsn",
         "_others",
         "_replica_id",
-        "_timestamp",
         "_waiting",
         "_written_local_lsn",
         "_written_lsn",
@@ -163,14 +160,13 @@ class WriteAheadLog:
             sync_file=sync_file,
         )
         self._encode = RowEncoder(replica_id).transaction
-        # The LSNs of the last row appended, and of the last one written.
-        self._lsn = self._written_lsn = vclock.get(replica_id, 0)
+        # The LSNs of the last row written, and of the last one appended, which is in `_waiting` for others.
+        self._written_lsn = vclock.get(replica_id, 0)
         self._local_lsn = self._written_local_lsn = vclock.get(_LOCAL, 0)
         self._others = VClock(
             {member: lsn for member, lsn in vclock.items() if member not in (_LOCAL, replica_id)}
         )
-        self._waiting: list[bytes] = []
-        self._timestamp = 0.0
+        self._waiting = LogRows(replica_id, self._written_lsn)
         self._is_failing = False
         self._is_performing = False
         self._is_closed = False
@@ -192,29 +188,27 @@ class WriteAheadLog:
             self._count(statements)
             return False
         if not self._waiting:
-            self._timestamp = self._clock()
-        row = self._only_row(statements) if len(statements) == 1 else None
-        if row is not None:
-            self._waiting.append(row)
-            self._lsn += 1
-        elif not self._append_rows(statements):
+            self._waiting.timestamp = self._clock()
+        is_plain = len(statements) == 1 and self._append_row(statements[0])
+        if not is_plain and not self._append_rows(statements):
             return False
         if self._is_failing and self.mode is WalMode.WRITE:
             self.write()
             return False
         return True
 
-    def _only_row(self, statements: list[Statement]) -> bytes | None:
-        """Encode a transaction of one plain row, the most frequent kind; return None for any other."""
-        space, _, old, new, primary, effect = statements[0]
+    def _append_row(self, statement: Statement) -> bool:
+        """Append a transaction of one plain row, the most frequent kind; return whether it is that."""
+        space, _, old, new, primary, effect = statement
         if space.is_temporary or space.is_local or effect is not None:
-            return None
+            return False
         if new is None:
             assert old is not None
             request_type, raw = _DELETE, packed_key(primary, old)
         else:
             request_type, raw = _INSERT if old is None else _REPLACE, new
-        return encode_change(request_type, self._replica_id, self._lsn + 1, self._timestamp, space.id, raw)
+        self._waiting.append_change(request_type, space.id, raw)
+        return True
 
     def _append_rows(self, statements: list[Statement]) -> bool:
         """Append the rows of a transaction of any kind; return whether any of them are logged."""
@@ -234,21 +228,21 @@ class WriteAheadLog:
                 has_local = True
         if not requests:
             return False
+        waiting = self._waiting
         if has_local:
-            self._waiting.append(self._with_local_rows(statements, requests))
+            waiting.append(*self._with_local_rows(statements, requests))
         else:
-            self._waiting.append(self._encode(self._lsn + 1, self._timestamp, requests))
-            self._lsn += len(requests)
+            waiting.append(self._encode(waiting.lsn + 1, waiting.timestamp, requests), len(requests))
         return True
 
     def position(self) -> int:
         """Return the LSN of the last row appended."""
-        return self._lsn
+        return self._waiting.lsn
 
     @property
     def vclock(self) -> VClock:
         """The clock after the last row appended."""
-        return self._clock_of(self._lsn, self._local_lsn)
+        return self._clock_of(self._waiting.lsn, self._local_lsn)
 
     @property
     def written_vclock(self) -> VClock:
@@ -272,44 +266,51 @@ class WriteAheadLog:
             if _is_local(statement):
                 self._local_lsn += 1
             elif not statement.space.is_temporary:
-                self._lsn += 1
-        self._written_lsn, self._written_local_lsn = self._lsn, self._local_lsn
+                self._waiting.lsn += 1
+        self._written_lsn, self._written_local_lsn = self._waiting.lsn, self._local_lsn
 
-    def _with_local_rows(self, statements: list[Statement], requests: list[tuple[int, bytes]]) -> bytes:
+    def _with_local_rows(
+        self, statements: list[Statement], requests: list[tuple[int, bytes]]
+    ) -> tuple[bytes, int]:
         """Encode a transaction with rows of local spaces, which have LSNs of their own.
 
         The transaction's id (TSN) is the LSN of its first replicated row, or of its first row.
+
+        Returns:
+            The rows, and how many are replicated.
         """
         logged = [statement for statement in statements if not statement.space.is_temporary]
         is_local = [_is_local(statement) for statement in logged]
         numbers: list[int] = []
+        lsn = self._waiting.lsn
         for each_is_local in is_local:
             if each_is_local:
                 self._local_lsn += 1
                 numbers.append(self._local_lsn)
             else:
-                self._lsn += 1
-                numbers.append(self._lsn)
+                lsn += 1
+                numbers.append(lsn)
         replicated = [number for number, local in zip(numbers, is_local, strict=True) if not local]
         tsn = replicated[0] if replicated else numbers[0]
         last = len(requests) - 1
-        return b"".join(
+        rows = b"".join(
             encode_row(
                 Row(
                     request_type,
-                    lsn,
+                    number,
                     body=body,
-                    timestamp=self._timestamp,
+                    timestamp=self._waiting.timestamp,
                     replica_id=_LOCAL if local else self._replica_id,
                     group_id=int(local),
                     tsn=tsn,
-                    flags=RowFlag.COMMIT if number == last else 0,
+                    flags=RowFlag.COMMIT if place == last else 0,
                 )
             )
-            for number, ((request_type, body), lsn, local) in enumerate(
+            for place, ((request_type, body), number, local) in enumerate(
                 zip(requests, numbers, is_local, strict=True)
             )
         )
+        return rows, len(replicated)
 
     # -- writing --
 
@@ -335,9 +336,9 @@ class WriteAheadLog:
         """
         if not self._waiting:
             return None
-        transactions, self._waiting = self._waiting, []
+        rows, self._waiting = self._waiting, self._waiting.following()
         self._is_performing = True
-        return LogWrite(transactions, self._lsn, self._local_lsn)
+        return LogWrite(rows, self._local_lsn)
 
     def perform(self, job: LogWrite) -> None:
         """Write rows to the file and, in mode fsync, wait for the disk.
@@ -345,14 +346,14 @@ class WriteAheadLog:
         Raises:
             One of `UNWRITTEN`: the file is unchanged.
         """
-        written = self._files.write(job.transactions, self._clock_before)
+        written = self._files.write(job.rows.blocks(), self._clock_before)
         self.size += written
         self.size_since_checkpoint += written
 
     def complete(self, job: LogWrite) -> None:
         """Record that the rows of `take` are written."""
         self._is_performing = False
-        self._written_lsn, self._written_local_lsn = job.lsn, job.local_lsn
+        self._written_lsn, self._written_local_lsn = job.rows.lsn, job.local_lsn
         if self._is_failing:
             self._is_failing = False
             logger.info("the log is writable again")
@@ -364,8 +365,8 @@ class WriteAheadLog:
             The error for the clients that wait for them.
         """
         self._is_performing = False
-        self._waiting.clear()
-        self._lsn, self._local_lsn = self._written_lsn, self._written_local_lsn
+        self._waiting = LogRows(self._replica_id, self._written_lsn)
+        self._local_lsn = self._written_local_lsn
         self.failures += 1
         if not self._is_failing:
             self._is_failing = True

@@ -25,6 +25,7 @@ from iproto_server import (
     IteratorType,
     ManagedQueue,
     Tuple,
+    TupleMap,
     Waiter,
     WaitQueue,
 )
@@ -47,8 +48,6 @@ _CALLS: Final = ("put", "release")
 _BATCH: Final = 1000
 _NOT_GIVEN: Final = object()
 _KEPT: Final = "queue_lua_compat.tutorial"
-
-Task = dict[str | int, Any]
 
 
 class TutorialQueue:
@@ -112,7 +111,7 @@ class TutorialQueue:
 
     # -- procedures --
 
-    def put(self, box: Box, data: object = _NOT_GIVEN, options: object = None, *_: object) -> Task:
+    def put(self, box: Box, data: object = _NOT_GIVEN, options: object = None, *_: object) -> TupleMap:
         """Add a task. Its id is the time in nanoseconds, or one more than the last id when that is not less.
 
         Parameters:
@@ -134,11 +133,11 @@ class TutorialQueue:
         task = self._insert(row)
         self._kept["last_id"] = task[0]
         self._calls["put"] += 1
-        return task.tomap()
+        return task.as_map()
 
     def put_many(
         self, box: Box, tasks: object = _NOT_GIVEN, options: object = None, *_: object
-    ) -> list[Task]:
+    ) -> list[TupleMap]:
         """Add many tasks, or none if one is refused.
 
         Parameters:
@@ -163,7 +162,7 @@ class TutorialQueue:
                     raise
                 row[0] += 1
 
-    def take(self, box: Box, timeout: object = None, *_: object) -> Task | Waiter | None:
+    def take(self, box: Box, timeout: object = None, *_: object) -> TupleMap | Waiter | None:
         """Take the oldest ready task.
 
         Parameters:
@@ -181,7 +180,7 @@ class TutorialQueue:
 
     def take_many(
         self, box: Box, n: object = None, timeout: object = None, *_: object
-    ) -> list[Task] | Waiter | None:
+    ) -> list[TupleMap] | Waiter | None:
         """Take the oldest ready tasks, waiting only if there is none.
 
         Parameters:
@@ -202,7 +201,7 @@ class TutorialQueue:
             return None
         return self._waiting.park(seconds, None, (count,))
 
-    def ack(self, box: Box, task_id: object = _NOT_GIVEN, *_: object) -> Task:
+    def ack(self, box: Box, task_id: object = _NOT_GIVEN, *_: object) -> TupleMap:
         """Remove a task that this connection has taken.
 
         Parameters:
@@ -219,9 +218,9 @@ class TutorialQueue:
             raise _not_found(key)
         now = self._time_ns()
         self._times.served.append(now - self._taken_at.get(key, now))
-        return task.tomap()
+        return task.as_map()
 
-    def ack_many(self, box: Box, task_ids: object = _NOT_GIVEN, *_: object) -> list[Task]:
+    def ack_many(self, box: Box, task_ids: object = _NOT_GIVEN, *_: object) -> list[TupleMap]:
         """Remove tasks that this connection has taken, or none if it does not own one of them.
 
         Parameters:
@@ -235,7 +234,7 @@ class TutorialQueue:
         with box.in_transaction():
             return [self.ack(box, task_id) for task_id in list_of(task_ids, "ids")]
 
-    def release(self, box: Box, task_id: object = _NOT_GIVEN, options: object = None, *_: object) -> Task:
+    def release(self, box: Box, task_id: object = _NOT_GIVEN, options: object = None, *_: object) -> TupleMap:
         """Make a task that this connection has taken ready again.
 
         Parameters:
@@ -258,7 +257,7 @@ class TutorialQueue:
         if task is None:
             raise _not_found(key)
         self._calls["release"] += 1
-        return task.tomap()
+        return task.as_map()
 
     def stats(self, box: Box, *_: object) -> dict[str, int]:
         """Return the number of tasks, in all and by status."""
@@ -285,7 +284,7 @@ class TutorialQueue:
 
     # -- ownership --
 
-    def _take_first(self) -> Task | None:
+    def _take_first(self) -> TupleMap | None:
         """Take the oldest ready task for the current session, if there is one."""
         session = self._session.current
         found = self._ready.first(_READY_KEY)
@@ -302,10 +301,10 @@ class TutorialQueue:
         if len(times.waited) >= _BATCH:
             times.count()
             self._owners.forget_old_times()
-        return task.tomap()
+        return task.as_map()
 
-    def _take_up_to(self, count: int) -> list[Task]:
-        tasks: list[Task] = []
+    def _take_up_to(self, count: int) -> list[TupleMap]:
+        tasks: list[TupleMap] = []
         while len(tasks) < count:
             task = self._take_first()
             if task is None:
@@ -315,8 +314,10 @@ class TutorialQueue:
 
     def _take_when_woken(self, count: int | None = None) -> object:
         """Take one task, or with a count a list of up to that many."""
-        found = self._take_first() if count is None else self._take_up_to(count)
-        return found or STILL_WAITING
+        if count is not None:
+            return self._take_up_to(count) or STILL_WAITING
+        task = self._take_first()
+        return STILL_WAITING if task is None else task
 
     def _own_task(self, task_id: object) -> Any:
         """Return the key of a task that the current session has taken. Raises BoxError if it has not.

@@ -78,6 +78,7 @@ def outcome(data: bytes) -> object:
     if isinstance(raw, bytes):
         row = Tuple(raw, format)
         found += [raw, told(lambda: first_key(raw)) if fields else None, told(lambda: row.tomap())]
+        found += [told(lambda named=named: row.as_map(names_only=named).raw) for named in (False, True)]  # type: ignore[misc]
         found += [told(lambda place=place: repr(row[place])) for place in range(len(fields))]  # type: ignore[misc]
     return found
 

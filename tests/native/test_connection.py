@@ -43,8 +43,8 @@ class Batch:
         self.add = self.connections.append
 
 
-def connection_of(**attributes: object) -> Connection:
-    """A connection without a client."""
+def connection_of(unsent: int = 0, **attributes: object) -> Connection:
+    """A connection without a client, with so many bytes to send."""
     clock = ManualClock()
     box = Box(clock=clock)
     config = Config(max_frame=1 << 20, write_high_water=100)
@@ -67,6 +67,7 @@ def connection_of(**attributes: object) -> Connection:
     connection.session = box.session.open("binary", "a test", user="admin")
     for name, value in attributes.items():
         setattr(connection, name, value)
+    connection._output.add(b"x" * unsent, False)
     return connection
 
 
@@ -99,15 +100,13 @@ def nothing(connection: Connection) -> None:
         {"is_closing": True},
         {"_is_write_paused": True},
         {"_is_suspended": True},
-        {"_output_size": 60, "_held_size": 41},
-        {"_output_size": 60, "_held_size": 40},
+        {"unsent": 60, "_held_size": 41},
+        {"unsent": 60, "_held_size": 40},
         {"in_flight": 1},
     ],
     ids=str,
 )
-def test_when_it_stops(
-    attributes: dict[str, object], second: Callable[[Connection], None], end: float
-) -> None:
+def test_when_it_stops(attributes: dict[str, Any], second: Callable[[Connection], None], end: float) -> None:
     """Before a request that must wait, and behind one, at least, when the time is over."""
     told = []
     for carry_out in (carry_out_until, native.in_python["carry_out_until"]):
@@ -124,7 +123,7 @@ def test_when_it_stops(
             result = carry_out(connection, backlog, handle, end)
         except LookupError as error:
             result = error.args
-        told.append((result, seen, list(backlog), connection._output_size))
+        told.append((result, seen, list(backlog), connection._output.size))
     assert told[0] == told[1]
 
 
@@ -159,10 +158,11 @@ def test_answers_wait_for_the_batch() -> None:
             handle(connection, frame)
         batch = cast(Batch, connection._server.batch)
         assert batch.connections == [connection]
-        assert connection._output_size == sum(map(len, connection._output))
-        told.append((connection._output, connection._logged, connection._has_output))
+        has_logged = connection._output.has_logged
+        connection._output.refuse(lambda response: b"refused " + response[14:22])
+        told.append((connection._output.size, has_logged, connection._has_output, connection._output.take()))
     assert told[0] == told[1]
-    assert told[0][1] == [1, 3]
+    assert told[0][3].count(b"refused") == 2
 
 
 class Transport:
@@ -244,8 +244,8 @@ def _made(value: object) -> object:
         {"is_closing": True},
         {"_is_write_paused": True},
         {"_is_suspended": True},
-        {"_output_size": 60, "_held_size": 41},
-        {"_output_size": 60},
+        {"unsent": 60, "_held_size": 41},
+        {"unsent": 60},
         {"in_flight": 1},
         {"_has_hurried": True},
         {"_is_held": True, "_backlog": [ONE]},
@@ -253,7 +253,7 @@ def _made(value: object) -> object:
     ids=str,
 )
 def test_what_is_received_and_sent(
-    name: str, attributes: dict[str, object], monkeypatch: pytest.MonkeyPatch
+    name: str, attributes: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told = []
     for is_compiled in (True, False):
@@ -272,7 +272,7 @@ def test_what_is_received_and_sent(
         connection.send_output()
         sent = (list(transport.written), server.traffic.received, server.traffic.sent, list(transport.calls))
         transport.is_shut = True
-        connection._send([b"late"])
+        connection._send(b"late")
         told.append((states, sent, len(transport.written), len(server.turns.line), connection.is_closing))
     assert told[0] == told[1]
 
@@ -280,9 +280,11 @@ def test_what_is_received_and_sent(
 def test_several_answers_are_sent_in_one_piece() -> None:
     connection = connection_of()
     transport = connection._transport = cast(Any, Transport())
-    connection._send([b"one", b"two"])
-    connection._send([])
-    connection._send([b"three"])
+    for responses in ([b"one", b"two"], [], [b"three"]):
+        for response in responses:
+            connection.reply(response)
+        connection.send_output()
+    connection._send(b"")
     assert transport.written == [b"onetwo", b"three"]
     assert connection._server.traffic.sent == 11
 
@@ -293,7 +295,7 @@ class Inherited(Connection):
     __slots__ = ("sent_outputs",)
 
     def send_output(self) -> None:
-        self.sent_outputs = len(self._output)
+        self.sent_outputs = self._output.size
         super().send_output()
 
 
@@ -322,7 +324,10 @@ def test_outputs_are_sent_in_order_until_one_fails() -> None:
         assert connections[2].has_logged_output
         with pytest.raises(LookupError, match="a fault"):
             send([connections[2], connections[0], cast(Any, Failing()), connections[1]])
-        states = [(each._output, each._logged, each._output_size, each._has_output) for each in connections]
+        states = [
+            (each._output.size, each._output.has_logged, each._has_output, each._output.take())
+            for each in connections
+        ]
         told.append((written, states, connections[2]._server.traffic.sent))
     assert told[0] == told[1]
     assert told[0][0] == [(2, b"onetwo"), (0, b"onetwo")]
@@ -335,7 +340,7 @@ def test_outputs_of_other_classes_are_sent_by_python() -> None:
     transport = inherited._transport = cast(Any, Transport())
     inherited.reply(b"one")
     send_outputs([inherited])
-    assert inherited.sent_outputs == 1
+    assert inherited.sent_outputs == 3
     assert transport.written == [b"one"]
 
 
@@ -433,7 +438,7 @@ def test_many_requests_that_come_together(
         connection.data_received(framed(*frames) + ENDINGS[ending])
         dispatcher = cast(Dispatcher, server.dispatcher)
         backlog = list(connection._backlog or ())
-        unsent = connection._output_size
+        unsent = connection._output.size
         connection.send_output()
         told.append(
             (

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
-from iproto_server import Box, BoxError, Space
+from iproto_server import Box, BoxError, Space, Tuple, pack
 from tests.native.python_methods import use_python_methods
 
 
@@ -130,3 +131,102 @@ def test_indexes_follow_their_definition(box: Box) -> None:
     space.drop()
     with pytest.raises(BoxError, match="does not exist"):
         space.index["primary"]
+
+
+def read(row: Tuple, field: Any) -> object:
+    try:
+        return row[field]
+    except LookupError as error:
+        return type(error)
+
+
+FIELDS = [5, "text", [1, {"a": None}], 1.5, None, "é" * 40, b"\0" * 300, True, -7]
+WHICH = [0, 1, 2, 3, 4, 5, 6, 8, -1, 9, "id", "data", "last", "none"]
+
+
+@pytest.mark.parametrize("first", WHICH)
+def test_fields_of_a_row_are_read_in_any_order(box: Box, first: Any) -> None:
+    names = ["id", "text", "data", "f3", "f4", "f5", "f6", "f7", "f8", "last"]
+    space = box.schema.create_space(
+        "jobs", format=[{"name": name, "is_nullable": name != "id"} for name in names]
+    )
+    space.create_index("primary", parts=[("id", "unsigned")])
+    expected = Tuple(pack(FIELDS), space.core().format, FIELDS)
+    space.insert(FIELDS)
+    for second in WHICH:
+        for found in (space.get(5), space.index[0].first(), space.update(5, [("=", 0, 5)])):
+            assert found is not None
+            for field in (first, second, first, second, 7, 0, 2, second, "id", "last"):
+                assert read(found, field) == read(expected, field)
+            assert found == FIELDS
+
+
+@pytest.mark.parametrize("count", [0, 1, 3, 4])
+def test_triggers_read_both_rows_of_a_change(box: Box, count: int) -> None:
+    space = create(box)
+    seen: list[Any] = []
+
+    def trigger(old: Tuple | None, new: Tuple | None) -> None:
+        rows = (old, new)
+        seen.extend(None if row is None else [row[place] for place in range(count)] + [*row] for row in rows)
+
+    space.on_replace(trigger)
+    space.insert([1, "R", [7], 0])
+    space.update(1, [("=", 1, "T"), ("=", 3, {"a": 1})])
+    space.upsert([1, "x"], [("=", 2, None)])
+    space.replace([1, "W", 0, 0])
+    space.delete(1)
+    rows = [None, [1, "R", [7], 0], [1, "T", [7], {"a": 1}], [1, "T", None, {"a": 1}], [1, "W", 0, 0], None]
+    told = [None if row is None else row[:count] + row for row in rows]
+    assert seen == [row for change in pairwise(told) for row in change]
+
+
+@pytest.mark.parametrize("kind", [tuple, list])
+@pytest.mark.parametrize(
+    "operations",
+    [
+        [("=", 1, "a")],
+        [("=", "text", "b"), ("=", 2, None)],
+        [("=", 1, 2**63), ("=", 1, -1)],
+        [("=", 2, b"x"), ("=", 3, True)],
+        [("=", 2, 1.5), ("=", 1, "\udcff" * 40)],
+        [("=", 1, [1, 2])],
+        [("=", -1, 5)],
+        [("=", 2, 1), ("+", 2, 4)],
+        [("=", 2, Tuple(pack([1])))],
+        [("=", True, 1)],
+        [("=", "none", 1)],
+        [("=", "text[1]", 1)],
+        [("=", 2**40, 1)],
+        [("=", 9, 1)],
+        [("=", 1, 2**64)],
+        [("=", 1, "\ud800")],
+        [("==", 1, 1)],
+        [("", 1, 1)],
+        [(1, 1, 1)],
+        [("=", 1)],
+        [("=", 1, 2, 3)],
+        [("=", 0, 2)],
+        [("=", 1, place) for place in range(40)],
+        [],
+        ["=", 1, 1],
+        [None],
+    ],
+)
+def test_operations_of_procedures(kind: Any, operations: list[Any]) -> None:
+    told = []
+    for is_python in (False, True):
+        with pytest.MonkeyPatch.context() as patch:
+            if is_python:
+                use_python_methods(patch)
+            box = Box()
+            space = box.schema.create_space("jobs", format=[("id", "unsigned"), "text", "more"])
+            space.create_index("primary", parts=["id"])
+            space.insert([1, "x", 0])
+            given = kind(kind(each) if isinstance(each, tuple) else each for each in operations)
+            try:
+                result: object = space.update(1, given)
+            except BoxError as error:
+                result = error.code, error.message
+            told.append((repr(result), [[*row] for row in space.select()]))
+    assert told[0] == told[1]

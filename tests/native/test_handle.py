@@ -30,6 +30,12 @@ pytestmark = needs_compiled_server
 
 SPACE = 600
 
+SIMILAR = [
+    *("ab", "ba", "éa", "aé"),
+    *(head + "a" * size for head in "xyz" for size in (1, 30, 31, 60, 61, 62, 80, 300)),
+]
+"""Names of procedures."""
+
 
 def application() -> Application:
     """Procedures that end in all ways in which a procedure may end."""
@@ -133,6 +139,12 @@ def application() -> Application:
     def who(box: Box) -> object:
         return box.session.id(), box.session.user(), box.session.sync()
 
+    def named(name: str) -> None:
+        app.procedure(name)(lambda box, *values: [name, *values])
+
+    for name in SIMILAR:
+        named(name)
+
     @procedure
     def wrap(box: Box, key: int) -> object:
         """Ends its transaction, as a call of the server's own within it does not."""
@@ -209,10 +221,14 @@ class Side:
             transactions.is_write_due,
             [len(committed.statements) for committed in transactions.unwritten],
             [len(committed.on_rollback) for committed in transactions.unwritten],
-            None if self.log is None else list(self.log._waiting),
+            None if self.log is None else self._waiting(),
             self.writes,
             list(self.box.told),  # type: ignore[attr-defined]
         )
+
+    def _waiting(self) -> tuple[int, int, float]:
+        rows = self.log._waiting
+        return len(rows), rows.lsn, rows.timestamp
 
     def write(self) -> object:
         """Write the log, as a batch does."""
@@ -326,6 +342,11 @@ def test_requests_and_the_log(tmp_path: Path, mode: WalMode) -> None:
             told = [None, None]
         assert told[0] == told[1], step
     assert sides[0].state() == sides[1].state()
+    logs = [
+        {path.name: path.read_bytes() for path in (tmp_path / str(is_compiled)).iterdir()}
+        for is_compiled in (True, False)
+    ]
+    assert logs[0] == logs[1]
 
 
 ODD = {
@@ -373,6 +394,14 @@ def test_odd_requests(name: str, user: str) -> None:
     compiled, python = Side(is_compiled=True), Side(is_compiled=False)
     assert compiled.handle(ODD[name], user) == python.handle(ODD[name], user)
     assert compiled.state() == python.state()
+
+
+def test_procedures_with_similar_names() -> None:
+    sides = [Side(is_compiled) for is_compiled in (True, False)]
+    names = [*SIMILAR, *reversed(SIMILAR), "xb", "xa", *(name[:-1] for name in SIMILAR), *SIMILAR]
+    for name in names:
+        frame = call(name, name)
+        assert sides[0].handle(frame) == sides[1].handle(frame)
 
 
 def test_a_read_only_box() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgpack
@@ -17,7 +17,7 @@ from iproto_server.box.key import key_def as key_defs
 from iproto_server.box.key.key_def import KeyDef, distinct_key_of
 from iproto_server.box.key.key_part import KeyPart
 from iproto_server.box.tuple.format import Format, quick_row_check
-from iproto_server.box.tuple.tuple import Tuple
+from iproto_server.box.tuple.tuple import Tuple, TupleMap, pack_map
 from iproto_server.box.types.field_type import FieldType
 from iproto_server.box.update import execute
 from iproto_server.codec import msgpack as codec
@@ -400,6 +400,75 @@ def test_use_of_a_tuple(use: Callable[[Any], Any], fields: list[Any], format: Fo
         assert without_words(Tuple(raw, format, given_fields)) == without_words(
             python(raw, format, given_fields)
         )
+
+
+MAP_USES: list[Callable[[Any], Any]] = [
+    lambda found: found["b"],
+    lambda found: found["c"],
+    lambda found: found[1],
+    lambda found: found[True],
+    lambda found: found[[]],
+    lambda found: [found.get("b"), found.get("c", default=7), found.get("x"), found.get(1)],
+    lambda found: found.get(),
+    lambda found: found.get([]),
+    lambda found: [list(found), [*found.keys()], [*found.values()], [*found.items()]],
+    lambda found: [len(found), bool(found), "b" in found, 2 in found],
+    lambda found: [] in found,
+    lambda found: dict(found),
+    lambda found: {**found},
+    lambda found: [found == dict(found), dict(found) == found, found != dict(found), found == {}, found == 5],
+    lambda found: found == found.items(),
+    lambda found: found < found,
+    lambda found: hash(found),
+    lambda found: reversed(found),
+    lambda found: isinstance(found, Mapping) and isinstance(found, codec.Raw),
+    repr,
+    lambda found: found.raw,
+    lambda found: codec.pack([1, found, {"a": (found, found)}]),
+    lambda found: encode_result(1, 2, found),
+    lambda found: encode_result(1, 2, (found, [found])),
+]
+
+
+@pytest.mark.parametrize("use", MAP_USES)
+@pytest.mark.parametrize("fields", [[], [1], [1, "x"], [5, [1], {"a": None}], [1, 2, 3, 4]])
+@pytest.mark.parametrize("format", [FORMAT, None])
+@pytest.mark.parametrize("names_only", [True, False])
+def test_use_of_a_tuple_map(
+    use: Callable[[Any], Any], fields: list[Any], format: Format | None, names_only: bool
+) -> None:
+    raw = codec.pack(fields)
+    compiled = TupleMap(Tuple(raw, format), names_only)
+    python = native.in_python["TupleMap"](native.in_python["Tuple"](raw, format), names_only)
+    told = [outcome(use, each) for each in (compiled, python)]
+    if told[1].startswith("TypeError"):
+        assert told[0].startswith("TypeError")
+    else:
+        assert told[0] == told[1]
+        assert compiled == python
+        assert python == compiled
+
+
+@given(st.lists(values, max_size=20), st.integers(0, 20), st.booleans())
+def test_packing_the_map_of_a_tuple(fields: list[Any], names: int, names_only: bool) -> None:
+    row = Tuple(codec.pack(fields), Format.parse([{"name": f"f{name}"} for name in range(names)], "s"))
+    packed = pack_map(row, names_only)
+    assert packed == native.in_python["pack_map"](row, names_only)
+    assert packed == codec.pack(row.tomap(names_only=names_only))
+
+
+@given(st.lists(values, max_size=4), st.integers(0, 200), st.binary(max_size=2), st.booleans())
+def test_packing_the_map_of_a_damaged_tuple(
+    fields: list[Any], size: int, more: bytes, names_only: bool
+) -> None:
+    row = Tuple(codec.pack(fields)[:size] + more, FORMAT)
+    assert outcome(pack_map, row, names_only) == outcome(native.in_python["pack_map"], row, names_only)
+
+
+@pytest.mark.parametrize("arguments", [(), (5,), ([1],), (b"\x90",), (None, True), (Row([1]), True, 1)])
+def test_a_tuple_map_is_made_of_a_tuple(arguments: tuple[Any, ...]) -> None:
+    with pytest.raises(TypeError):
+        TupleMap(*arguments)
 
 
 @pytest.mark.parametrize("size", [0, 1, 2, 15, 16, 17, 65535, 65536])

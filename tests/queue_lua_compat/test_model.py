@@ -6,7 +6,7 @@ same time.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from hypothesis import strategies as st
@@ -63,7 +63,7 @@ class TutorialQueueMachine(RuleBasedStateMachine):
     @rule(by=clients, seconds=waits)
     def take(self, by: int, seconds: float) -> None:
         answer = self.clients[by].call("take", seconds)
-        self._taken(by, None, seconds, [answer] if isinstance(answer, dict) else answer)
+        self._taken(by, None, seconds, [answer] if isinstance(answer, Mapping) else answer)
 
     @rule(by=clients, n=st.integers(1, 4), seconds=waits)
     def take_many(self, by: int, n: int, seconds: float) -> None:
@@ -145,7 +145,7 @@ class TutorialQueueMachine(RuleBasedStateMachine):
             assert waiter.is_done == waiting.is_done
             if waiting.is_done:
                 answer: Any = waiter.result
-                found = [answer] if isinstance(answer, dict) else answer or []
+                found = [answer] if isinstance(answer, Mapping) else answer or []
                 assert [task["id"] for task in found] == [task.id for task in waiting.result]
         self.waiting = [pair for pair in self.waiting if not pair[1].is_done]
 

@@ -5,7 +5,7 @@ Delays that begin later keep their length, and deadlines that the clock has skip
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import pytest
@@ -73,7 +73,7 @@ def dialect(request: pytest.FixtureRequest, clock: ManualClock) -> Dialect:
 
 
 def data_of(task: Any) -> object:
-    return task["data"] if isinstance(task, dict) else task[-1]
+    return task["data"] if isinstance(task, Mapping) else task[-1]
 
 
 def test_a_new_delay_is_as_long_as_it_should_be_after_a_step_over_a_pending_moment(

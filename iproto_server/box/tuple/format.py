@@ -10,6 +10,7 @@ from iproto_server.box.key.key_def import KeyDef
 from iproto_server.box.tuple.field_rules import FieldRule, add_part, tree_checker
 from iproto_server.box.types.field_type import FieldType
 from iproto_server.box.types.identifier import NAME_MAX, check_identifier
+from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.native import twin
 
@@ -55,6 +56,7 @@ class Format:
     Attributes:
         fields: the declared fields.
         names: the fields' numbers, from 0, by name, in the order of the fields.
+        packed_names: the names, packed, in the same order.
         exact_field_count: the number of fields of every tuple; 0: any number.
         min_field_count: the minimal number of fields.
         rules: the rules of declared and indexed fields.
@@ -62,7 +64,15 @@ class Format:
             FIELD_TYPE (23) or FIELD_MISSING (39), for the first wrong field; messages count from 1.
     """
 
-    __slots__ = ("check", "exact_field_count", "fields", "min_field_count", "names", "rules")
+    __slots__ = (
+        "check",
+        "exact_field_count",
+        "fields",
+        "min_field_count",
+        "names",
+        "packed_names",
+        "rules",
+    )
 
     def __init__(self, fields: Sequence[FieldDef], exact_field_count: int = 0) -> None:
         """Make a format without requirements of indexes."""
@@ -75,6 +85,7 @@ class Format:
     def _set(self, fields: Sequence[FieldDef], exact_field_count: int, rules: Sequence[FieldRule]) -> None:
         self.fields = tuple(fields)
         self.names: dict[str, int] = {each.name: number for number, each in enumerate(self.fields)}
+        self.packed_names = tuple(map(codec.pack, self.names))
         self.exact_field_count = exact_field_count
         self.rules = tuple(rules)
         required = [number for number, rule in enumerate(rules, start=1) if not rule.is_nullable]

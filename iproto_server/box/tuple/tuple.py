@@ -6,7 +6,7 @@ all at once, because one pass of the C decoder is cheaper than bookkeeping per f
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import ItemsView, Iterator, KeysView, Mapping, Sequence, ValuesView
 from typing import TYPE_CHECKING, Any, Final, overload
 
 from iproto_server.codec import msgpack as codec
@@ -135,8 +135,109 @@ class Tuple(codec.Raw, Sequence[Any]):
             result.update(zip(self.format.names, fields, strict=False))
         return result
 
+    def as_map(self, *, names_only: bool = True) -> TupleMap:
+        """The named fields as a read-only mapping.
+
+        A procedure that returns it need not decode the fields.
+
+        Parameters:
+            names_only: as for `tomap`.
+        """
+        return TupleMap(self, names_only)
+
 
 Sequence.register(Tuple)  # the compiled class does not inherit from it
+
+
+@twin
+class TupleMap(codec.Raw, Mapping[str | int, Any]):
+    """A tuple as a read-only mapping with the items of `Tuple.tomap`.
+
+    It is packed from the tuple's bytes, so that each value keeps the form that it is stored in.
+
+    Parameters:
+        row: the tuple.
+        names_only: as for `Tuple.tomap`.
+    """
+
+    __slots__ = ("_items", "_names_only", "_row")
+
+    def __init__(self, row: Tuple, names_only: bool = True) -> None:
+        self._row = row
+        self._names_only = names_only
+        self._items: dict[str | int, Any] | None = None
+
+    @property
+    def raw(self) -> bytes:  # type: ignore[override]
+        """The packed map."""
+        return pack_map(self._row, self._names_only)
+
+    def _map(self) -> dict[str | int, Any]:
+        items = self._items
+        if items is None:
+            items = self._items = self._row.tomap(names_only=self._names_only)
+        return items
+
+    def __getitem__(self, key: str | int) -> Any:
+        return self._map()[key]
+
+    def get(self, key: str | int, default: Any = None) -> Any:
+        """The value of a key, or `default` if there is no such key."""
+        return self._map().get(key, default)
+
+    def keys(self) -> KeysView[str | int]:
+        """The keys, in the order of `Tuple.tomap`."""
+        return self._map().keys()
+
+    def values(self) -> ValuesView[Any]:
+        """The values, in the same order."""
+        return self._map().values()
+
+    def items(self) -> ItemsView[str | int, Any]:
+        """The pairs of key and value, in the same order."""
+        return self._map().items()
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._map()
+
+    def __iter__(self) -> Iterator[str | int]:
+        return iter(self._map())
+
+    def __len__(self) -> int:
+        return len(self._map())
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Mapping):
+            return NotImplemented
+        return self._map() == dict(other)
+
+    def __repr__(self) -> str:
+        return f"TupleMap({self._map()!r})"
+
+
+Mapping.register(TupleMap)  # the compiled class does not inherit from it
+
+
+@twin
+def pack_map(row: Tuple, names_only: bool) -> bytes:
+    """Pack the map of a tuple from its packed fields.
+
+    Parameters:
+        row: the tuple.
+        names_only: as for `Tuple.tomap`.
+
+    Raises:
+        BoxError: INVALID_MSGPACK, the tuple is no array.
+    """
+    fields = split_array(row.raw)
+    pairs: list[bytes] = []
+    if not names_only:
+        for number, field in enumerate(fields, start=1):
+            pairs += (codec.pack(number), field)
+    if row.format is not None:
+        for name, field in zip(row.format.packed_names, fields, strict=False):
+            pairs += (name, field)
+    return codec.map_header(len(pairs) // 2) + b"".join(pairs)
 
 
 class _Nil:

@@ -12,6 +12,7 @@ import asyncio
 import logging
 import os
 from collections.abc import Callable
+from functools import partial
 from time import perf_counter
 from typing import cast
 
@@ -23,7 +24,7 @@ from iproto_server.native import twin, twin_methods
 from iproto_server.protocol.frames import Frames
 from iproto_server.protocol.framing import FrameDecoder, FramingError
 from iproto_server.protocol.greeting import encode_greeting
-from iproto_server.protocol.response import encode_chunk, encode_error
+from iproto_server.protocol.response import encode_chunk, encode_error, response_sync, response_version
 from iproto_server.server.client_connection import EventSubscriptions, RequestStreams
 from iproto_server.server.connection.fair_scheduler import AT_ONCE
 from iproto_server.server.connection.listener import peer_name
@@ -65,7 +66,6 @@ class Connection(asyncio.Protocol):
         "_handle",
         "_has_hurried",
         "_has_output",
-        "_has_pushed",
         "_has_received",
         "_held_size",
         "_is_held",
@@ -73,10 +73,8 @@ class Connection(asyncio.Protocol):
         "_is_suspended",
         "_is_transport_full",
         "_is_write_paused",
-        "_logged",
         "_needs_room",
         "_output",
-        "_output_size",
         "_server",
         "_ticket",
         "_traffic",
@@ -93,8 +91,6 @@ class Connection(asyncio.Protocol):
     session: Session
     _transport: asyncio.Transport
 
-    _output_type = Output
-
     def __init__(self, server: ServerState, ticket: Ticket | None = None) -> None:
         self._server = server
         self._ticket = ticket
@@ -104,12 +100,9 @@ class Connection(asyncio.Protocol):
         self._decoder = FrameDecoder(server.config.max_frame, CUT_AT_ONCE)
         self._handle = server.dispatcher.handle
         self._fault: FramingError | None = None
-        self._output: list[bytes] = []
-        self._logged: list[int] = []
-        self._output_size = 0
+        self._output = Output()
         self._held_size = 0
         self._has_output = False
-        self._has_pushed = False
         self._backlog: Frames | None = None
         self._is_write_paused = False
         self._is_transport_full = False
@@ -226,8 +219,7 @@ class Connection(asyncio.Protocol):
         if self._ticket is not None:
             self._ticket.give_back()
         self._backlog = None
-        self._output.clear()
-        self._logged.clear()
+        self._output = Output()
         self._server.incoming.forget(self)
         self._server.unsent.forget(self)
         self.session.channel = None
@@ -344,7 +336,7 @@ class Connection(asyncio.Protocol):
     def is_behind(self) -> bool:
         """Whether the client has so much to read that it is sent nothing it has not asked for."""
         return (
-            self._output_size + self._held_size > self._server.config.write_high_water
+            self._output.size + self._held_size > self._server.config.write_high_water
             or self._is_write_paused
         )
 
@@ -352,7 +344,7 @@ class Connection(asyncio.Protocol):
         """Whether the next request has to wait: for the client to read, for requests in flight to end, or for
         the one before it."""
         return (
-            self._output_size + self._held_size > self._server.config.write_high_water
+            self._output.size + self._held_size > self._server.config.write_high_water
             or self._is_write_paused
             or self._is_suspended
             or (self.in_flight > 0 and self._server.is_full)
@@ -589,10 +581,7 @@ class Connection(asyncio.Protocol):
 
     def reply(self, response: bytes) -> None:
         """Send a response with the batch at the end of this loop iteration, after its rows are in the log."""
-        if self._transactions.has_logged:
-            self._logged.append(len(self._output))
-        self._output.append(response)
-        self._output_size += len(response)
+        self._output.add(response, self._transactions.has_logged)
         if len(response) > LARGE:
             self._server.unsent.add(self)
         if not self._has_output:
@@ -603,9 +592,7 @@ class Connection(asyncio.Protocol):
         """Send with the batch what answers no request; it rests on no rows that are not in the log."""
         if self.is_closing:
             return
-        self._has_pushed = True
-        self._output.append(frame)
-        self._output_size += len(frame)
+        self._output.push(frame)
         if not self._has_output:
             self._has_output = True
             self._server.batch.add(self)
@@ -617,45 +604,46 @@ class Connection(asyncio.Protocol):
     @property
     def has_logged_output(self) -> bool:
         """Whether a response of this iteration rests on rows that are not in the log yet."""
-        return bool(self._logged)
+        return self._output.has_logged
 
     def send_output(self) -> None:
         """Hand all responses to the transport, in one piece."""
-        output = self._output
-        self._output = []
-        self._output_size = 0
         self._has_output = False
-        if self._logged:
-            self._logged = []
-        self._send(output)
+        self._send(self._output.take())
 
     def refuse_logged(self, error: BoxError) -> None:
         """The rows of this iteration could not be written: those who changed some are told so instead."""
-        self._output_type(self._output, self._logged, 0).refused(error)
+        self._output.refuse(partial(self._refusal_of, error))
+
+    @staticmethod
+    def _refusal_of(error: BoxError, response: bytes) -> bytes:
+        """What is sent instead of a response when its rows could not be written."""
+        return encode_error(response_sync(response), response_version(response), error)
 
     def take_output(self) -> Output:
         """Hand over all responses, to be given to `send` when the rows behind them are in the log."""
-        output: Output = self._output_type(self._output, self._logged, self._output_size)
-        if self._has_pushed:
-            self._has_pushed = False
-            pushed, output = output.without_pushed()
-            self._send(pushed)
-        self._output = []
-        self._logged = []
+        if self._output.has_pushed:
+            self._send(self._output.take_pushed())
+        output = self._output.hand_over()
         self._held_size += output.size
-        self._output_size = 0
         self._has_output = False
         return output
 
-    def send(self, output: Output) -> None:
-        """Send what `take_output` has handed over."""
-        self._held_size -= output.size
-        self._send(output.responses)
+    def send(self, output: Output, error: BoxError | None = None) -> None:
+        """Send what `take_output` has handed over.
 
-    def _send(self, responses: list[bytes]) -> None:
-        if not responses or self._transport.is_closing():
+        Parameters:
+            output: what it has returned.
+            error: what those who have changed something are told, if their rows could not be written.
+        """
+        self._held_size -= output.size
+        if error is not None:
+            output.refuse(partial(self._refusal_of, error))
+        self._send(output.take())
+
+    def _send(self, data: bytes) -> None:
+        if not data or self._transport.is_closing():
             return
-        data = responses[0] if len(responses) == 1 else b"".join(responses)
         self._traffic.sent += len(data)
         self._transport.write(data)
         if self.is_closing or self._is_held:
@@ -671,7 +659,7 @@ class Connection(asyncio.Protocol):
     @property
     def unsent(self) -> int:
         """Bytes that wait to be sent."""
-        return self._output_size + self._held_size + self._transport.get_write_buffer_size()
+        return self._output.size + self._held_size + self._transport.get_write_buffer_size()
 
     def was_used(self) -> bool:
         """Whether anything has come from the client since the last call, or it may wait for something."""

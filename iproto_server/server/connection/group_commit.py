@@ -178,7 +178,7 @@ class Batch:
         self._transactions.is_write_due = False
         self._transactions.has_logged = False
         for connection, output in held:
-            connection.send(output.refused(error))
+            connection.send(output, error)
         _refuse(connections, error)
         self._transactions.undo([*writing.transactions, *since])
         _settle(listeners, error)

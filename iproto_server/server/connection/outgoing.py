@@ -24,5 +24,5 @@ class OutgoingConnection(Protocol):
     def take_output(self) -> Output:
         """Hand over all responses, to be given to `send` when their rows are in the log."""
 
-    def send(self, output: Output) -> None:
-        """Send what `take_output` has handed over."""
+    def send(self, output: Output, error: BoxError | None = None) -> None:
+        """Send what `take_output` has handed over, with an error instead of what rests on unwritten rows."""

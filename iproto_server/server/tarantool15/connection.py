@@ -12,20 +12,8 @@ from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.protocol.tarantool15.framing import FrameDecoder15
 from iproto_server.protocol.tarantool15.response import answered_request, encode_error
 from iproto_server.server.connection.connection import CUT_AT_ONCE, Connection
-from iproto_server.server.connection.pending_output import Output
 from iproto_server.server.connection.server_state import ServerState
 from iproto_server.server.limits.admission import Ticket
-
-
-class Output15(Output):
-    """Responses of this protocol that are held until rows are in the log."""
-
-    __slots__ = ()
-
-    @staticmethod
-    def refusal_of(response: bytes, error: BoxError) -> bytes:
-        """Encode the error that replaces a response."""
-        return encode_error(*answered_request(response), error)
 
 
 class Connection15(Connection):
@@ -37,8 +25,6 @@ class Connection15(Connection):
     """
 
     __slots__ = ()
-
-    _output_type = Output15
 
     def __init__(self, server: ServerState, ticket: Ticket | None = None) -> None:
         super().__init__(server, ticket)
@@ -52,6 +38,11 @@ class Connection15(Connection):
     def refusal(server: ServerState, error: BoxError) -> bytes:
         """Encode an error that answers no request, as after a refusal by on_connect."""
         return encode_error(0, 0, error)
+
+    @staticmethod
+    def _refusal_of(error: BoxError, response: bytes) -> bytes:
+        """Encode the error that replaces a response."""
+        return encode_error(*answered_request(response), error)
 
     def _refuse(self, error: BoxError) -> None:
         """Send the error of on_connect, which answers no request, as in 1.5."""

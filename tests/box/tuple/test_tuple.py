@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict, UserDict
+from collections.abc import Mapping
 from decimal import Decimal
+from types import MappingProxyType
 from typing import Any
 
 import pytest
 
-from iproto_server import NIL, Box, Tuple
+from iproto_server import NIL, Box, BoxError, Tuple, TupleMap
 from iproto_server.box.tuple.format import Format
 from iproto_server.codec import msgpack as codec
+from iproto_server.server.requests.call import encode_result, encode_values_16
 from tests.box.boxes import accounts
 
 FORMAT = Format.parse(
@@ -183,3 +187,111 @@ class TestBytes:
 def test_they_name_themselves() -> None:
     assert repr(row(1, "Ann")) == "Tuple([1, 'Ann'])"
     assert repr(NIL) == "NIL"
+
+
+class TestReadOnlyMaps:
+    def test_it_reads_as_the_dict_does(self) -> None:
+        ann = row(1, "Ann", None).as_map()
+        assert (ann["id"], ann.get("name"), ann.get("age"), ann.get("age", 7)) == (1, "Ann", None, 7)
+        assert (len(ann), list(ann), list(ann.keys())) == (3, ["id", "name", "note"], ["id", "name", "note"])
+        assert list(ann.items()) == [("id", 1), ("name", "Ann"), ("note", None)]
+        assert list(ann.values()) == [1, "Ann", None]
+        assert "id" in ann
+        assert "age" not in ann
+        assert repr(ann) == "TupleMap({'id': 1, 'name': 'Ann', 'note': None})"
+
+    def test_it_equals_mappings_with_the_same_items(self) -> None:
+        ann, same = row(1, "Ann").as_map(), {"id": 1, "name": "Ann"}
+        mappings: tuple[Any, ...] = (
+            same,
+            MappingProxyType(same),
+            UserDict(same),
+            OrderedDict(same),
+            row(1.0, "Ann").as_map(),
+        )
+        for other in mappings:
+            assert ann == other
+            assert other == ann
+            assert [ann] == [other]
+        others: tuple[Any, ...] = (
+            {},
+            {"id": 1},
+            {**same, "note": None},
+            row(1, named=False).as_map(),
+            [1],
+            1,
+            "id",
+        )
+        for other in others:
+            assert ann != other
+            assert other != ann
+
+    def test_it_is_a_mapping_and_copies_to_a_dict(self) -> None:
+        ann = row(1, "Ann").as_map()
+        assert isinstance(ann, Mapping)
+        assert dict(ann) == {**ann} == {} | {**ann} == row(1, "Ann").tomap()
+        match ann:
+            case {"name": name, **others}:
+                assert (name, others) == ("Ann", {"id": 1})
+            case _:
+                pytest.fail("not matched")
+
+    def test_nobody_can_change_it_or_hash_it(self) -> None:
+        ann: Any = row(1, "Ann").as_map()
+        with pytest.raises(TypeError, match="assignment"):
+            ann["id"] = 2
+        with pytest.raises(TypeError, match="deletion"):
+            del ann["id"]
+        with pytest.raises(TypeError, match="unhashable"):
+            hash(ann)
+        with pytest.raises(TypeError, match="unhashable"):
+            ann[[]]
+
+    def test_an_unknown_key(self) -> None:
+        for key in ("note", "age", 1):
+            with pytest.raises(KeyError, match=str(key)):
+                row(1, "Ann").as_map()[key]
+
+    def test_only_the_keyword_is_accepted(self) -> None:
+        with pytest.raises(TypeError):
+            row(1).as_map(False)  # type: ignore[call-arg]
+        with pytest.raises(TypeError):
+            row(1).as_map(names=False)  # type: ignore[call-arg]
+        with pytest.raises(TypeError):
+            TupleMap()  # type: ignore[call-arg]
+
+    @pytest.mark.parametrize("names_only", [True, False])
+    @pytest.mark.parametrize("named", [True, False])
+    @pytest.mark.parametrize("count", [0, 1, 2, 3, 4, 5, 15, 16, 17, 40, 300])
+    def test_it_is_packed_as_the_dict_is(self, count: int, named: bool, names_only: bool) -> None:
+        fields = [None, "Ann", 1.5, [1, {"a": b"b"}], Decimal("1.50"), "\udcff", "é" * 40, -1, 2**64 - 1]
+        given = row(*(fields * 40)[:count], named=named)
+        found, expected = given.as_map(names_only=names_only), given.tomap(names_only=names_only)
+        assert found == expected
+        for make in (lambda each: each, lambda each: [each], lambda each: {"a": (each, each)}):
+            assert codec.pack(make(found)) == codec.pack(make(expected))
+        assert encode_result(5, 7, found) == encode_result(5, 7, expected)
+        assert encode_result(5, 7, (found, found)) == encode_result(5, 7, (expected, expected))
+        assert encode_values_16([found]) == encode_values_16([expected])
+
+    def test_values_keep_the_form_that_they_are_stored_in(self) -> None:
+        wide = Tuple(b"\x92\xcd\x00\x01\xca\x3f\x80\x00\x00", FORMAT)  # 1 in three bytes, single precision
+        assert codec.pack(wide.as_map()) == b"\x82\xa2id\xcd\x00\x01\xa4name\xca\x3f\x80\x00\x00"
+        assert wide.as_map() == {"id": 1, "name": 1.0}
+
+    @pytest.mark.parametrize(
+        "raw", [b"", b"\x05", b"\x92\x01", b"\x91\xc1", b"\x91\x01\x01", b"\xdc\xff\xff"]
+    )
+    def test_what_is_no_array_is_not_packed(self, raw: bytes) -> None:
+        found = Tuple(raw, FORMAT).as_map()
+        for pack in (codec.pack, lambda value: codec.pack([value]), lambda value: value.raw):
+            with pytest.raises(BoxError, match=r"malformed array|bytes after an array"):
+                pack(found)
+
+    def test_it_can_be_stored_in_a_field(self) -> None:
+        box = Box()
+        space = box.schema.create_space("maps")
+        space.create_index("primary")
+        stored = space.insert([1, row(1, "Ann").as_map()])
+        assert stored == [1, {"id": 1, "name": "Ann"}]
+        assert isinstance(stored[1], dict)
