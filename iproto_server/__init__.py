@@ -19,11 +19,16 @@ __all__ = [
     "BoxError",
     "ErrorCode",
     "Float64",
+    "Histogram",
     "IteratorType",
+    "ManagedQueue",
     "ManualClock",
     "Number64",
     "Space",
+    "StoredQueue",
     "Tally",
+    "TaskInfo",
+    "TaskState",
     "Timer",
     "TransactionalDict",
     "TransactionalTwoWayDict",
@@ -58,6 +63,7 @@ if TYPE_CHECKING:
     from iproto_server.codec.msgpack import pack
     from iproto_server.codec.number64 import Float64, Number64
     from iproto_server.errors import BoxError, ErrorCode
+    from iproto_server.managed_queue import Histogram, ManagedQueue, StoredQueue, TaskInfo, TaskState
 else:
     _MODULES = {
         "ABSENT": "iproto_server.box.txn.transactional_dict",
@@ -65,8 +71,13 @@ else:
         "BoxError": "iproto_server.errors",
         "ErrorCode": "iproto_server.errors",
         "Float64": "iproto_server.codec.number64",
+        "Histogram": "iproto_server.managed_queue",
         "IteratorType": "iproto_server.box.index.iterator_type",
+        "ManagedQueue": "iproto_server.managed_queue",
         "Number64": "iproto_server.codec.number64",
+        "StoredQueue": "iproto_server.managed_queue",
+        "TaskInfo": "iproto_server.managed_queue",
+        "TaskState": "iproto_server.managed_queue",
         "Timer": "iproto_server.box.clock",
         "Trigger": "iproto_server.box.txn.trigger",
         "pack": "iproto_server.codec.msgpack",

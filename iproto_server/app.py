@@ -23,14 +23,18 @@ from typing import Any, Final, TypeVar
 from weakref import WeakSet
 
 from iproto_server.box import Box
+from iproto_server.managed_queue import ManagedQueue
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Finder = Callable[[str], Callable[..., Any] | None]
 Metrics = Callable[[Box], Mapping[str, int | float]]
+Queues = Callable[[Box], Iterable[ManagedQueue]]
 
 RELOAD: Final = "package.reload"
 RELOAD_COUNT: Final = "package.reload.count"
 _SERVER_PROCEDURES: Final = frozenset({RELOAD, RELOAD_COUNT})
+_SERVER_PREFIXES: Final = ("box", "operator")
+"""Names of the server's own procedures begin with one of these and a dot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +83,7 @@ class Application:
         self.stops: list[Callable[[Box], None]] = []
         self.reloads: list[Callable[[Box], None]] = []
         self.metric_sources: list[Metrics] = []
+        self.queue_sources: list[Queues] = []
 
     def setup(self, function: Function) -> Function:
         """Run the function (of the box) at every start, as admin, in one transaction, before clients connect.
@@ -138,6 +143,16 @@ class Application:
         self.metric_sources.append(function)
         return function
 
+    def queues(self, function: Queues) -> Queues:
+        """Show operators the queues that the function (of the box) returns, at the time of the call.
+
+        Raises:
+            TypeError: the function is not a plain function.
+        """
+        _check_plain("a queues", function)
+        self.queue_sources.append(function)
+        return function
+
     def procedure(self, name: str) -> Callable[[Function], Function]:
         """Let clients call the function.
 
@@ -149,7 +164,7 @@ class Application:
 
         Raises:
             TypeError: the name is not a string, as when the decorator lacks its parentheses.
-            ValueError: the name is taken, or belongs to the server ("box.…").
+            ValueError: the name is taken, or belongs to the server ("box.…", "operator.…").
         """
         if not isinstance(name, str):
             raise TypeError(f'a procedure needs a name: @app.procedure("…"), not {name!r}')
@@ -213,7 +228,7 @@ class Application:
 
 
 def _is_of_the_server(name: str) -> bool:
-    return name in _SERVER_PROCEDURES or name == "box" or name.startswith("box.")
+    return name in _SERVER_PROCEDURES or name.partition(".")[0] in _SERVER_PREFIXES
 
 
 def _check_plain(what: str, function: object) -> None:

@@ -13,6 +13,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -27,8 +28,14 @@ from iproto_server.standard_streams import open_standard_streams
 
 PROGRAM = "iproto-server"
 
-_TOOLS = ("cat", "check", "play")
-"""The commands of `iproto_server.tools.commands`."""
+_TOOLS = dict.fromkeys(("cat", "check", "play"), "iproto_server.tools.commands") | dict.fromkeys(
+    (
+        *("backlog", "bury", "call", "delete", "kick", "move"),
+        *("release", "sessions", "status", "tasks", "top"),
+    ),
+    "iproto_server.tools.operator_commands",
+)
+"""The modules of the other commands."""
 
 _COLLECT_AFTER: Final = 10_000
 """New objects before a garbage collection of the youngest ones, which takes up to a millisecond.
@@ -81,7 +88,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 class _Commands(click.Group):
-    """The commands. Those that work on files are imported when they are used."""
+    """The commands. All but `serve` are imported when they are used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted([*super().list_commands(ctx), *_TOOLS])
@@ -89,9 +96,7 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _TOOLS:
             return super().get_command(ctx, cmd_name)
-        from iproto_server.tools import commands
-
-        tool: click.Command = getattr(commands, cmd_name)
+        tool: click.Command = getattr(import_module(_TOOLS[cmd_name]), cmd_name)
         return tool
 
 

@@ -44,14 +44,17 @@ class TestProcedures:
         assert app.procedures["method"].is_async
         assert app.procedures["partial"].is_async
 
-    @pytest.mark.parametrize("name", ["", "box", "box.info", "box.space.jobs:insert", "package.reload"])
+    @pytest.mark.parametrize(
+        "name", ["", "box", "box.info", "box.space.jobs:insert", "package.reload", "operator", "operator.x"]
+    )
     def test_names_of_the_server_are_refused(self, app: Application, name: str) -> None:
         with pytest.raises(ValueError, match="cannot be named"):
             app.procedure(name)(plain)
 
     def test_a_name_that_only_begins_like_one_is_not(self, app: Application) -> None:
         app.procedure("boxes.add")(plain)
-        assert "boxes.add" in app.procedures
+        app.procedure("operators")(plain)
+        assert app.procedures.keys() == {"boxes.add", "operators"}
 
     def test_a_name_is_defined_once(self, app: Application) -> None:
         app.procedure("jobs.add")(plain)
@@ -82,7 +85,7 @@ class TestMoments:
         with pytest.raises(TypeError, match="must be an async function"):
             app.background(plain)
 
-    @pytest.mark.parametrize("moment", ["setup", "on_stop", "on_reload", "metrics"])
+    @pytest.mark.parametrize("moment", ["setup", "on_stop", "on_reload", "metrics", "queues"])
     @pytest.mark.parametrize("function", [waits, 42])
     def test_everything_else_is_a_plain_function(
         self, app: Application, moment: str, function: object
@@ -94,6 +97,10 @@ class TestMoments:
     def test_metrics_are_sources_of_numbers(self, app: Application) -> None:
         source = app.metrics(lambda box: {"jobs": box.space["jobs"].len()})
         assert app.metric_sources == [source]
+
+    def test_queues_are_sources_as_well(self, app: Application) -> None:
+        source = app.queues(lambda box: [])
+        assert app.queue_sources == [source]
 
 
 class TestMisfit:

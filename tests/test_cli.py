@@ -252,7 +252,10 @@ class TestHelp:
     @pytest.mark.parametrize("arguments", [["--help"], ["-h"]])
     def test_the_commands_are_listed(self, arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
         assert main(arguments) == 0
-        assert "serve  Load applications and serve them." in capsys.readouterr().out
+        lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+        assert "serve Load applications and serve them." in lines
+        assert "cat Show the rows of logs and snapshots." in lines
+        assert "release Make tasks ready that are taken, delayed or buried." in lines
 
     def test_no_command_gets_the_help(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert main([]) == 2

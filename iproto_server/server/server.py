@@ -24,6 +24,7 @@ from iproto_server.log_setup import event, rotate_logs
 from iproto_server.metrics.loop_lag import LoopLag
 from iproto_server.native import IS_COMPILED
 from iproto_server.protocol.constants import PROTOCOL_VERSION, Feature
+from iproto_server.server.applications.application_queues import ApplicationQueues
 from iproto_server.server.applications.async_procedures import CoroutineRunner
 from iproto_server.server.applications.background_tasks import BackgroundTasks
 from iproto_server.server.applications.reload import Reload
@@ -37,6 +38,8 @@ from iproto_server.server.deadline import Deadline
 from iproto_server.server.dynamic_config import DynamicConfig
 from iproto_server.server.graceful_shutdown import GracefulShutdown
 from iproto_server.server.loop_clock import LoopClock
+from iproto_server.server.operator_calls import OperatorCalls
+from iproto_server.server.operator_view import OperatorView
 from iproto_server.server.requests.dispatcher import Dispatcher
 from iproto_server.server.requests.watch import EventDelivery
 from iproto_server.server.stats.box_stat import BoxStatExporter
@@ -83,6 +86,7 @@ class Server:
         storage: its files.
         state: the state that connections share.
         served: the served applications.
+        operator: the procedures for operators; set by `start`.
         listeners: the listening sockets.
         has_started: whether it has accepted connections.
 
@@ -184,6 +188,7 @@ class Server:
             state, self.dispatcher, self.storage.log, self._checkpointer, self._lag, box.memory
         )
         self._box_stat = BoxStatExporter(state, self.dispatcher, box, self._checkpointer)
+        self._serve_operators()
         DynamicConfig(state, box, self._checkpointer)
         self.background_tasks = BackgroundTasks(box, self._coroutines)
         self._reload = Reload(
@@ -221,6 +226,21 @@ class Server:
         self._box_stat.start()
         self._start_graphite()
         self.has_started = True
+
+    def _serve_operators(self) -> None:
+        """Let clients call the procedures for operators."""
+        queues = ApplicationQueues(self.box, lambda: self.served.current)
+        view = OperatorView(
+            self.state,
+            self.box,
+            self.dispatcher,
+            self.storage.log,
+            self._checkpointer,
+            self._lag,
+            queues,
+        )
+        self.operator = OperatorCalls(self.box, view, queues)
+        self.dispatcher.calls.own.update(self.operator.functions)
 
     def describe_running(self, frame: FrameType) -> dict[str, object]:
         """Return the log's fields about the request that runs, if one does; another thread may ask.

@@ -14,7 +14,7 @@ from iproto_server.storage.xlog import FileType
 from iproto_server.tools.check_contents import check_contents
 from iproto_server.tools.check_files import FileCheck, Findings
 
-_TRIES = 3
+TRIES = 3
 """A server that makes snapshots removes old files, maybe while they are being looked at."""
 
 
@@ -43,7 +43,7 @@ def check_database(snapshot_directory: Path, log_directory: Path, findings: Find
     if not list_files(snapshot_directory, FileType.SNAPSHOT) and not list_files(log_directory, FileType.LOG):
         where = {snapshot_directory: None, log_directory: None}
         raise NothingToCheckError(f"there is no database in {' and '.join(map(str, where))}")
-    in_use = _is_in_use(log_directory)
+    in_use = is_in_use(log_directory)
     if in_use:
         findings.note(f"{log_directory}: a server works with this directory, so its last log may be growing")
     for directory in dict.fromkeys((snapshot_directory, log_directory)):
@@ -58,7 +58,7 @@ def check_database(snapshot_directory: Path, log_directory: Path, findings: Find
     # What recovery logs is among the findings.
     logging.getLogger("iproto_server").addHandler(logging.NullHandler())
     try:
-        _load(box, snapshot_directory, log_directory, tries=_TRIES if in_use else 1)
+        load(box, snapshot_directory, log_directory, tries=TRIES if in_use else 1)
     except (StorageError, BoxError) as error:
         refusal = f"a server does not start from these files: {error}"
         # If something is wrong with the files themselves, this is the same again, in other words.
@@ -67,7 +67,8 @@ def check_database(snapshot_directory: Path, log_directory: Path, findings: Find
     return check_contents(box, findings)
 
 
-def _is_in_use(directory: Path) -> bool:
+def is_in_use(directory: Path) -> bool:
+    """Whether a server works with a directory."""
     try:
         DirectoryLock(directory).release()
     except DirectoryLockedError:
@@ -75,7 +76,18 @@ def _is_in_use(directory: Path) -> bool:
     return False
 
 
-def _load(box: Box, snapshot_directory: Path, log_directory: Path, tries: int) -> None:
+def load(box: Box, snapshot_directory: Path, log_directory: Path, tries: int) -> None:
+    """Load a database without changing its files.
+
+    Parameters:
+        box: an empty box.
+        snapshot_directory, log_directory: where the files are.
+        tries: the number of attempts while a server may remove files.
+
+    Raises:
+        StorageError: the files cannot be loaded.
+        BoxError: a row cannot be applied.
+    """
     for attempt in range(1, tries + 1):
         try:
             recover(box, snapshot_directory, log_directory, read_only=True)

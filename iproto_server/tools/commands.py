@@ -184,12 +184,14 @@ iproto-server play unix:/run/jobs.sock --from 1000 --to 2000 data/*.xlog""",
 def play(uri: str, files: tuple[Path, ...], **choice: Any) -> int:
     """Send the rows of logs (.xlog) and snapshots (.snap) to a running server, this one or Tarantool.
 
-    URI is [USER:PASSWORD@]HOST:PORT or [USER:PASSWORD@]unix:PATH. Rows are sent as the requests they are, in
+    URI is [USER:PASSWORD@]HOST:PORT or [USER:PASSWORD@]unix:PATH, with ?transport=ssl&ssl_ca_file=FILE behind
+    it for TLS. Rows are sent as the requests they are, in
     order; the first that the server refuses, or that cannot be read, ends the work with exit status 1. The
     spaces must be there already: rows of system spaces are left out unless --show-system is given. Exit
     status 1, too, if no row was sent.
     """
-    from iproto_server.tools.play import PlayError, ServerUri, play_files
+    from iproto_server.tools.client import ServerUri
+    from iproto_server.tools.play import PlayError, play_files
     from iproto_server.tools.progress import RowProgress
 
     try:

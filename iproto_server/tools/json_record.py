@@ -23,11 +23,11 @@ def format_json(row: Row) -> str:
     Python's `surrogateescape` makes of them, `\\udc80` to `\\udcff`; infinite numbers and any keys, as
     strings.
     """
-    header = ",".join(f'"{key}":{_value(value)}' for key, value in header_fields(row))
+    header = ",".join(f'"{key}":{json_text(value)}' for key, value in header_fields(row))
     body = body_fields(row)
     if not body:
         return f'{{"HEADER":{{{header}}}}}\n'
-    return f'{{"HEADER":{{{header}}},"BODY":{_value(dict(body))}}}\n'
+    return f'{{"HEADER":{{{header}}},"BODY":{json_text(dict(body))}}}\n'
 
 
 def _string(text: str) -> str:
@@ -38,7 +38,8 @@ def _escape(match: re.Match[str]) -> str:
     return "\\/" if match[0] == "/" else f"\\u{ord(match[0]):04x}"
 
 
-def _value(value: object) -> str:
+def json_text(value: object) -> str:
+    """Show a value; see `format_json`."""
     if isinstance(value, str):
         return _string(value)
     if value is None:
@@ -48,9 +49,9 @@ def _value(value: object) -> str:
     if isinstance(value, int):
         return str(value)
     if isinstance(value, list):
-        return f"[{','.join(map(_value, value))}]"
+        return f"[{','.join(map(json_text, value))}]"
     if isinstance(value, dict):
-        return f"{{{','.join([f'{_key(key)}:{_value(item)}' for key, item in value.items()])}}}"
+        return f"{{{','.join([f'{_key(key)}:{json_text(item)}' for key, item in value.items()])}}}"
     if isinstance(value, float):
         integer = as_integer(value)
         if integer is not None:
@@ -63,10 +64,10 @@ def _value(value: object) -> str:
     if isinstance(value, UUID):
         return f'"{value}"'
     if isinstance(value, tuple) and not isinstance(value, codec.ExtType):
-        return _value(list(value))
+        return json_text(list(value))
     return _string(extension_text(value))
 
 
 def _key(key: object) -> str:
-    shown = _value(key)
+    shown = json_text(key)
     return shown if shown.startswith('"') else _string(shown)

@@ -11,8 +11,6 @@ from queue_lua_compat.legacy.arguments import microseconds, several, text
 from queue_lua_compat.legacy.queue_space import QueueSpace
 from queue_lua_compat.legacy.state import QueueState
 from queue_lua_compat.legacy.task import (
-    BURIED,
-    CBURY,
     CID,
     CREATED,
     DATA,
@@ -146,7 +144,9 @@ class Consumer:
 
     def _ack(self, space: object, task_id: object) -> Task:
         queue_space, row = self._own_task(space, task_id, "ack")
+        taken_at = queue_space.owners.taken_at.get(row[0])
         queue_space.space.delete(row[0])
+        queue_space.times_of(row[TUBE]).acknowledged(taken_at)
         self._queue.count(queue_space, row, "ack")
         return task_of(row)
 
@@ -202,15 +202,9 @@ class Consumer:
         Parameters, returns, raises: as `touch`.
         """
         queue_space, row = self._own_task(space, task_id, "bury")
-        return self._updated(
-            queue_space,
-            row,
-            "bury",
-            ("=", STATUS, BURIED),
-            ("=", NEXT_EVENT, end_of(row)),
-            ("=", CID, 0),
-            ("+", CBURY, 1),
-        )
+        task = queue_space.bury(row)
+        self._queue.count(queue_space, row, "bury")
+        return task_of(task)
 
     def done(self, box: Box, space: object = None, task_id: object = None, *data: Any) -> Task:
         """Mark a task as done and replace its data; it remains until its time to live ends.
@@ -222,9 +216,11 @@ class Consumer:
         Returns, raises: as `touch`.
         """
         queue_space, row = self._own_task(space, task_id, "done")
+        taken_at = queue_space.owners.taken_at.get(row[0])
         fields = list(row[:DATA])
         fields[STATUS], fields[NEXT_EVENT], fields[CID] = DONE, end_of(row), 0
         task = queue_space.space.replace([*fields, *data])
+        queue_space.times_of(row[TUBE]).acknowledged(taken_at)
         self._queue.count(queue_space, row, "done")
         return task_of(task)
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 from typing import Final
 
-from iproto_server import Application, Box
+from iproto_server import Application, Box, ManagedQueue
 from queue_lua_compat.legacy.admin import Admin
 from queue_lua_compat.legacy.consumer import Consumer
+from queue_lua_compat.legacy.management import managed_tubes
 from queue_lua_compat.legacy.producer import Producer
 from queue_lua_compat.legacy.registry import Registry
 from queue_lua_compat.legacy.state import QueueState
@@ -33,6 +35,8 @@ class LegacyQueue(QueueState):
         application.on_reload(self.replaced)
         producer, consumer, admin = Producer(self), Consumer(self), Admin(self)
         application.metrics(admin.counters)
+        application.queues(self.managed)
+        self._producer, self._admin = producer, admin
         functions = (
             *(producer.put, producer.put_unique, producer.urgent, producer.put_many),
             *(consumer.take, consumer.take_many, consumer.touch, consumer.ack, consumer.ack_many),
@@ -59,6 +63,10 @@ class LegacyQueue(QueueState):
         """Stop the timers: new code has replaced this."""
         for queue_space in self.registry.spaces.values():
             queue_space.due_timer.stop()
+
+    def managed(self, box: Box) -> Iterable[ManagedQueue]:
+        """Return the tubes for operators."""
+        return managed_tubes(self, self._producer, self._admin)
 
     def _disconnected(self) -> None:
         """Release the tasks of a closed connection."""

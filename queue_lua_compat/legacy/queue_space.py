@@ -12,6 +12,8 @@ from iproto_server import STILL_WAITING, Box, IteratorType, Space, Tuple, WaitQu
 from queue_lua_compat.due_timer import DueTimer
 from queue_lua_compat.legacy.statistics import Statistics
 from queue_lua_compat.legacy.task import (
+    BURIED,
+    CBURY,
     CID,
     CREATED,
     CTAKEN,
@@ -35,11 +37,13 @@ from queue_lua_compat.legacy.task import (
     task_of,
 )
 from queue_lua_compat.task_owners import TaskOwners
+from queue_lua_compat.task_times import TaskTimes
 
 logger = logging.getLogger("queue_lua_compat.legacy")
 
 _DUE_BATCH: Final = 1000
 _WAIT_QUEUES_MAX: Final = 1000
+_TIMES_MAX: Final = 1000
 _FIELDS: Final = [field["name"] for field in FORMAT][:-1]
 
 
@@ -57,6 +61,7 @@ class QueueSpace:
         owners: the sessions that own taken tasks.
         due_timer: the timer for the next due time.
         wait_queues: the waiting calls, by tube.
+        times: the durations of tasks, by tube; of a limited number of tubes.
     """
 
     def __init__(
@@ -73,6 +78,9 @@ class QueueSpace:
         self.due_timer = DueTimer(box, self._process_due, f"tasks of the space {space.name}")
         self.wait_queues: dict[str, WaitQueue] = kept.setdefault("lines", {})
         self._wait_queues_max = _WAIT_QUEUES_MAX
+        self._kept_times: dict[str, dict[str, Any]] = kept.setdefault("times", {})
+        self.times = {tube: TaskTimes(box, times) for tube, times in self._kept_times.items()}
+        self._other_times = TaskTimes(box, {})
         kept.setdefault("last_created", 0)
 
     # -- the space --
@@ -120,7 +128,7 @@ class QueueSpace:
 
     def _scan(self) -> None:
         """Release tasks that were taken before a restart, and find the newest creation time."""
-        for tube in list(self._tubes()):
+        for tube in list(self.tubes()):
             for row in list(self.in_order.pairs([tube, TAKEN])):
                 logger.info("released %s of tube %s at start", row[ID], tube)
                 self.make_ready(row)
@@ -138,7 +146,8 @@ class QueueSpace:
         """Remove the triggers."""
         self.space.on_replace(None, self._changed)
 
-    def _tubes(self) -> Iterator[str]:
+    def tubes(self) -> Iterator[str]:
+        """Return the tubes with tasks."""
         row = self.in_order.first()
         while row is not None:
             tube = row[TUBE]
@@ -211,6 +220,10 @@ class QueueSpace:
         )
         assert task is not None
         self.owners.put(row[ID], session.id)
+        times = self.times_of(tube)
+        taken_at = self.owners.taken_at[row[ID]] = times.now()
+        times.taken(row[ID], row[CREATED] * 1000, taken_at)
+        self.owners.forget_old_times()
         self.statistics.count(self.label, tube, "take")
         return task_of(task)
 
@@ -223,6 +236,14 @@ class QueueSpace:
         """
         task = self.space.update(
             row[ID], (("=", STATUS, READY), ("=", NEXT_EVENT, end_of(row)), ("=", CID, 0), *more)
+        )
+        assert task is not None
+        return task
+
+    def bury(self, row: Row) -> Tuple:
+        """Bury a task until its time to live ends."""
+        task = self.space.update(
+            row[ID], (("=", STATUS, BURIED), ("=", NEXT_EVENT, end_of(row)), ("=", CID, 0), ("+", CBURY, 1))
         )
         assert task is not None
         return task
@@ -253,6 +274,15 @@ class QueueSpace:
             **{f"tasks.{name}": count(IteratorType.EQ, [tube, status]) for status, name in STATUSES.items()},
         }
 
+    def times_of(self, tube: str) -> TaskTimes:
+        """Return the durations of a tube's tasks; beyond a limited number of tubes, those of all others."""
+        times = self.times.get(tube)
+        if times is None:
+            if len(self.times) >= _TIMES_MAX:
+                return self._other_times
+            times = self.times[tube] = TaskTimes(self._box, self._kept_times.setdefault(tube, {}))
+        return times
+
     # -- changes of the space --
 
     def _changed(self, old: Tuple | None, new: Tuple | None) -> None:
@@ -261,9 +291,13 @@ class QueueSpace:
         if old is not None and (new is None or new[STATUS] != TAKEN):
             self.owners.remove(old[ID])
         if new is None:
+            if old is not None:
+                self.times_of(old[TUBE]).removed(old[ID])
             return
         self.due_timer.schedule(new[NEXT_EVENT] / MICROSECONDS)
         if new[STATUS] == READY:
+            if old is not None and old[STATUS] != READY:
+                self.times_of(new[TUBE]).became_ready(new[ID])
             # Checked after the commit: a stream's transaction may stay open for long.
             self._box.on_commit(partial(self._wake, new[TUBE]))
 

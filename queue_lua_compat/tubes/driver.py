@@ -58,9 +58,13 @@ class TubeDriver(ABC):
 
     Attributes:
         supports_grant_role: whether `grant_role` is supported.
+        put_options: the names of the options of `put` that operators may give.
+        status_order: the numbers of the fields behind the state in the index `status`.
     """
 
     supports_grant_role: ClassVar[bool] = True
+    put_options: ClassVar[frozenset[str]] = frozenset()
+    status_order: ClassVar[tuple[int, ...]] = (TASK_ID,)
 
     def __init__(self, box: Box, space: Space, on_task_change: OnTaskChange, options: Options) -> None:
         self.box = box
@@ -147,6 +151,18 @@ class TubeDriver(ABC):
     def tasks_by_state(self, state: str) -> Iterator[Tuple]:
         """Return the tasks in a state, by the index `status`; they may be changed meanwhile."""
         return self.space.index["status"].pairs([state])
+
+    def created(self, task: Tuple) -> int | None:
+        """Return when a task was put, in microseconds since 1970; None if its row does not have it."""
+        return None
+
+    def due_at(self, task: Tuple) -> int | None:
+        """Return when a delayed or taken task becomes ready, in microseconds since 1970; None if never."""
+        return None
+
+    def details(self, task: Tuple) -> dict[str, object]:
+        """Return a task's other fields for operators: options of `put` by name, durations in seconds."""
+        return {}
 
     def truncate(self) -> None:
         """Remove all tasks."""

@@ -6,17 +6,18 @@ Source: README of github.com/tarantool/queue, "Using the queue module".
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, Final
 
-from iproto_server import Application, Box, BoxError, Tuple
+from iproto_server import Application, Box, BoxError, ManagedQueue, Tuple
 from queue_lua_compat.retries import Retries
 from queue_lua_compat.tubes import system_spaces
 from queue_lua_compat.tubes.arguments import as_text, lua_text, options_of
 from queue_lua_compat.tubes.consumers import Consumers
 from queue_lua_compat.tubes.context import TubeContext
 from queue_lua_compat.tubes.driver import Drivers, TubeDriver
+from queue_lua_compat.tubes.management import ManagedTube
 from queue_lua_compat.tubes.sessions import Sessions
 from queue_lua_compat.tubes.settings import checked
 from queue_lua_compat.tubes.statistics import Statistics
@@ -60,6 +61,7 @@ class Queue:
         application.on_stop(self.stop)
         application.on_reload(self.stop)
         application.metrics(self.counters)
+        application.queues(self.managed)
 
     # -- start and stop --
 
@@ -178,6 +180,10 @@ class Queue:
         if self._state == _INIT:
             return []
         return [row[0] for row in self._box.space[QUEUE].pairs() if row[4].get("temporary")]
+
+    def managed(self, box: Box) -> Iterable[ManagedQueue]:
+        """Return the tubes for operators."""
+        return [ManagedTube(tube, self._statistics) for _, tube in sorted(self.tube.items())]
 
     # -- tubes --
 

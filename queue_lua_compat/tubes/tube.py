@@ -8,9 +8,11 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable
+from typing import Any, Final
 
 from iproto_server import STILL_WAITING, BoxError, ErrorCode, Space, Tuple, Waiter
 from queue_lua_compat.lua_numbers import shown
+from queue_lua_compat.task_times import TaskTimes
 from queue_lua_compat.tubes import timestamps
 from queue_lua_compat.tubes.arguments import (
     NOT_GIVEN,
@@ -36,11 +38,15 @@ from queue_lua_compat.tubes.driver import (
     with_state,
 )
 from queue_lua_compat.tubes.grants import grant_to_role, grant_to_user
+from queue_lua_compat.tubes.put_times import PutTimes
 from queue_lua_compat.tubes.system_spaces import QUEUE, CurrentSpace
 from queue_lua_compat.tubes.system_spaces import TAKEN as TAKEN_SPACE
 from queue_lua_compat.tubes.wait_queues import TAKING, forget_wait_queues, wait_queue_of
 
 logger = logging.getLogger("queue_lua_compat.tubes")
+
+_KEPT: Final = "queue_lua_compat.tubes.times"
+_TAKEN_TIME: Final = 4
 
 TaskCallback = Callable[[Tuple | None, str | None], object]
 """Called with a task's row and the event when a task of a tube changes."""
@@ -64,6 +70,8 @@ class Tube(BulkCalls):
         raw: the driver.
         waiting: the calls that wait for a task.
         callback: called when a task changes; None for none.
+        times: the durations of tasks.
+        put_times: when tasks were put whose rows do not tell.
     """
 
     def __init__(
@@ -89,6 +97,9 @@ class Tube(BulkCalls):
         self.waiting = wait_queue_of(self.box, name, TAKING, self._take_again)
         self._waiters = self.waiting.waiters
         self.raw = driver.new(self.box, self.space, self._task_changed, options)
+        kept: dict[str, Any] = self._kept_times.setdefault(name, {})
+        self.times = TaskTimes(self.box, kept)
+        self.put_times = PutTimes(self.box, kept)
 
     # -- start and stop --
 
@@ -181,8 +192,9 @@ class Tube(BulkCalls):
             return None
         self._check_taken(task_id)
         self._find(task_id)
-        self._taken.current().delete([self.number, task_id])
+        taken = self._taken.current().delete([self.number, task_id])
         task = self.raw.delete(task_id)
+        self.times.acknowledged(None if taken is None else taken[_TAKEN_TIME] * 1000)
         self._context.statistics.count_acknowledged(self.name)
         if task is None:
             return None
@@ -269,6 +281,7 @@ class Tube(BulkCalls):
             return
         self.box.on_rollback(self._wake_soon)
         self.raw.truncate()
+        self.times.ready_since.clear()
 
     @atomic
     def drop(self) -> bool | None:
@@ -293,7 +306,16 @@ class Tube(BulkCalls):
         self.box.space[QUEUE].delete([self.name])
         self._context.statistics.forget(self.name)
         forget_wait_queues(self.box, self.name)
+        self.box.on_commit(lambda: self._kept_times.pop(self.name, None))
         return True
+
+    @atomic
+    def free(self, task_id: object) -> Tuple | None:
+        """Make a task ready that is delayed, buried, or taken by any session."""
+        if not self._context.is_running("free"):
+            return None
+        self._find(task_id)
+        return self._normalized(self.raw.release(task_id, {}))
 
     # -- for administrators --
 
@@ -340,7 +362,20 @@ class Tube(BulkCalls):
         if task is not None and task[STATUS] == TAKEN:
             self.raw.release(task_id, {})
 
+    def taken_by(self, task_id: object) -> Tuple | None:
+        """Return the row of `_queue_taken_2` about a task, or None."""
+        return self._taken.current().get([self.number, task_id])
+
+    def created(self, task: Tuple) -> int | None:
+        """Return when a task was put, in nanoseconds since 1970; None if that is unknown."""
+        stored = self.raw.created(task)
+        return self.put_times.of(task[TASK_ID]) if stored is None else stored * 1000
+
     # -- internal --
+
+    @property
+    def _kept_times(self) -> dict[str, dict[str, Any]]:
+        return self.box.keep(_KEPT, dict)
 
     def _take_again(self, most: int | None = None) -> object:
         """Try again to serve a waiting call; `most` is set for a bulk call."""
@@ -387,11 +422,22 @@ class Tube(BulkCalls):
             if event is None:
                 # The row is unchanged, so no trigger has reported that the task can be taken.
                 box.on_commit(self._wake)
+            elif event == "put":
+                if self.times.ready_since:
+                    self.times.removed(task[TASK_ID])
+                if self.raw.created(task) is None:
+                    self.put_times.note(task[TASK_ID])
+            else:
+                self.times.became_ready(task[TASK_ID])
         elif state == TAKEN:
+            if event == "take":
+                self.times.taken(task_id, self.created(task), self.times.now())
             connection_id = self._session.current.id
             session_uuid = self._context.sessions.identify(connection_id)
             taken.insert([number, task_id, connection_id, session_uuid, timestamps.now(box)])
         if event == "delete":
+            if self.times.ready_since:
+                self.times.removed(task[TASK_ID])
             self._context.statistics.count_removed(self.name)
         elif event is not None:
             self._context.statistics.count(self.name, event)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import logging
 import math
+from collections.abc import Iterable
 from functools import partial
 from typing import Any, Final
 
@@ -22,6 +23,7 @@ from iproto_server import (
     BoxError,
     ErrorCode,
     IteratorType,
+    ManagedQueue,
     Tuple,
     TupleMap,
     Waiter,
@@ -30,7 +32,9 @@ from iproto_server import (
 from queue_lua_compat.due_timer import DueTimer
 from queue_lua_compat.lua_numbers import at_least_one, key_of, number, shown
 from queue_lua_compat.task_owners import TaskOwners
+from queue_lua_compat.task_times import TaskTimes
 from queue_lua_compat.tutorial.arguments import delay_of, list_of
+from queue_lua_compat.tutorial.management import ManagedTutorialQueue
 from queue_lua_compat.tutorial.space import READY, RUN_AT, STATUS, TAKEN, WAITING, create_space, newest_id
 
 logger = logging.getLogger("queue_lua_compat.tutorial")
@@ -40,6 +44,8 @@ _TAKE_BACK: Final = (("=", STATUS, READY),)
 _RELEASE: Final = (("=", STATUS, READY), ("=", RUN_AT, 0))
 _READY_KEY: Final = [READY]
 _DUE_BATCH: Final = 1000
+_CALLS: Final = ("put", "release")
+_BATCH: Final = 1000
 _NOT_GIVEN: Final = object()
 _KEPT: Final = "queue_lua_compat.tutorial"
 
@@ -55,6 +61,7 @@ class TutorialQueue:
         application.setup(self.setup)
         application.on_reload(self.replaced)
         application.metrics(self.counters)
+        application.queues(self.managed)
         for name in ("put", "take", "ack", "release", "stats", "put_many", "take_many", "ack_many"):
             application.procedure(f"queue.{name}")(getattr(self, name))
 
@@ -78,6 +85,9 @@ class TutorialQueue:
         self._waiting.resume_with(self._take_when_woken)
         self._waiters = self._waiting.waiters
         self._owners = TaskOwners(box, self._take_back, kept)
+        self._taken_at = self._owners.taken_at
+        self._times = TaskTimes(box, kept)
+        self._calls: dict[str, int] = kept.setdefault("calls", dict.fromkeys(_CALLS, 0))
         self._due_timer = DueTimer(box, self._ready_due, "delayed tasks")
         self._kept = kept
         if is_start:
@@ -122,6 +132,7 @@ class TutorialQueue:
             del row[-1]  # the space's format names the missing field in its error
         task = self._insert(row)
         self._kept["last_id"] = task[0]
+        self._calls["put"] += 1
         return task.as_map()
 
     def put_many(
@@ -205,6 +216,8 @@ class TutorialQueue:
         task = self._space.delete(key)
         if task is None:
             raise _not_found(key)
+        now = self._time_ns()
+        self._times.served.append(now - self._taken_at.get(key, now))
         return task.as_map()
 
     def ack_many(self, box: Box, task_ids: object = _NOT_GIVEN, *_: object) -> list[TupleMap]:
@@ -243,6 +256,7 @@ class TutorialQueue:
         task = self._space.update(key, operations)
         if task is None:
             raise _not_found(key)
+        self._calls["release"] += 1
         return task.as_map()
 
     def stats(self, box: Box, *_: object) -> dict[str, int]:
@@ -260,6 +274,14 @@ class TutorialQueue:
             "taken": count(IteratorType.EQ, [TAKEN]),
         }
 
+    def managed(self, box: Box) -> Iterable[ManagedQueue]:
+        """Return the queue for operators."""
+        return [
+            ManagedTutorialQueue(
+                box, self._space, self.put, self._owners, self._waiting, self._times, self._calls
+            )
+        ]
+
     # -- ownership --
 
     def _take_first(self) -> TupleMap | None:
@@ -273,6 +295,12 @@ class TutorialQueue:
         task = self._space.update(key, _TAKE)
         assert task is not None
         self._owners.put(key, session.id)
+        now, times = self._time_ns(), self._times
+        self._taken_at[key] = now
+        times.waited.append(now - (times.ready_since.pop(key, key) if times.ready_since else key))
+        if len(times.waited) >= _BATCH:
+            times.count()
+            self._owners.forget_old_times()
         return task.as_map()
 
     def _take_up_to(self, count: int) -> list[TupleMap]:
@@ -317,6 +345,8 @@ class TutorialQueue:
         if new is None:
             if old is not None:
                 self._owners.remove(old[0])
+                if self._times.ready_since:
+                    self._times.removed(old[0])
             return
         status = new[STATUS]
         if status == TAKEN:
@@ -324,6 +354,8 @@ class TutorialQueue:
         if old is not None:
             self._owners.remove(old[0])
         if status == READY:
+            if old is not None and old[STATUS] != READY:
+                self._times.became_ready(old[0])
             # A stream's transaction may stay open for long: waiting calls are looked for after its commit.
             if self._waiters or self._transactions.interactive is not None:
                 self._box.on_commit(self._wake)

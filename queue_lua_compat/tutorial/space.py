@@ -6,6 +6,8 @@ from typing import Final
 
 from iproto_server import Box, Space
 
+SPACE: Final = "queue"
+
 READY: Final = "R"
 TAKEN: Final = "T"
 WAITING: Final = "W"
@@ -25,7 +27,7 @@ def create_space(box: Box) -> Space:
 
     Returns: the space.
     """
-    space = box.schema.create_space("queue", if_not_exists=True, format=_FORMAT)
+    space = box.schema.create_space(SPACE, if_not_exists=True, format=_FORMAT)
     space.create_index("primary", parts=[("id", "number")], if_not_exists=True)
     space.create_index("status", parts=[("status", "string"), ("id", "number")], if_not_exists=True)
     space.create_index("runat", parts=[("runat", "number"), ("id", "number")], if_not_exists=True)

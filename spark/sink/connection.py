@@ -21,7 +21,7 @@ from iproto_server.protocol import FrameDecoder, Key, RequestType
 from iproto_server.protocol.auth import scramble
 from iproto_server.protocol.constants import CHUNK, ERROR_FLAG
 from iproto_server.protocol.greeting import GREETING_SIZE
-from iproto_server.tools.play import ServerUri
+from iproto_server.tools.client import ServerUri
 from spark.sink.values import FIRST_WITH_DATETIMES
 from spark.source.errors import SourceError
 

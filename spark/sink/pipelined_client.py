@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, Self, TypeVar
 
 from iproto_server.codec import msgpack as codec
 from iproto_server.protocol import RequestType
-from iproto_server.tools.play import ServerUri
+from iproto_server.tools.client import ServerUri
 from spark.sink.connection import Answer, Connection, LostConnectionError
 from spark.sink.values import shortened
 from spark.source.errors import SourceError

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, Self
 
-from iproto_server.tools.play import ServerUri
+from iproto_server.tools.client import ServerUri
 from spark.source.errors import SourceError
 
 IN_FLIGHT: Final = 256
@@ -103,9 +103,12 @@ def _uri(text: str) -> ServerUri:
     if address.startswith(("/", "./")):
         text = f"{credentials}{at}unix:{address}"
     try:
-        return ServerUri.parse(text)
+        uri = ServerUri.parse(text)
     except ValueError as error:
         raise SourceError(f'the option "url": {error}') from None
+    if uri.tls:
+        raise SourceError('the option "url": the sink connects without TLS')
+    return uri
 
 
 def _operation(text: str) -> Operation:

@@ -49,8 +49,10 @@ NOT_FOR_A_START: Final = {
     "iproto_server.server.tarantool15": "is for clients of Tarantool 1.5",
     "iproto_server.testing": "is for tests",
     "iproto_server.tools": "is for other commands",
+    "rich": "shows tables of operators' commands",
     "sysconfig": "finds Python's own modules at a reload",
     "tarantool": "is the connector of `play`",
+    "textual": "is the screen of `top`",
     "tempfile": "belongs to importlib.resources",
     "tomllib": "reads a configuration file",
     "yaml": "is the format of `cat`",
@@ -69,7 +71,10 @@ NOT_FOR_A_COMMAND: Final = {
     "decimal": "is for data",
     "iproto_server.error_codes": "is for data",
     "msgpack": "is for data",
+    "rich": "is for tables",
     "ssl": "is for servers",
+    "tarantool": "is for connections",
+    "textual": "is for screens",
     "uvloop": "is for servers",
     "zstandard": "is for data",
 }
@@ -107,7 +112,9 @@ def test_a_compiled_start_does_without(client: IprotoClient) -> None:
     assert found(NOT_COMPILED, modules_of(client)) == {}
 
 
-@pytest.mark.parametrize("arguments", [("--help",), ("serve", "--help"), ("cat", "--help"), ("--version",)])
+@pytest.mark.parametrize(
+    "arguments", [("--help",), ("serve", "--help"), ("cat", "--help"), ("top", "--help"), ("--version",)]
+)
 def test_a_command_that_prints_does_without(arguments: tuple[str, ...]) -> None:
     code = (
         "import sys\n"

@@ -17,7 +17,7 @@ import pytest
 from iproto_server.codec import msgpack as codec
 from iproto_server.config.address import Address
 from iproto_server.storage.xlog import Row, RowType, XlogWriter, encode_row, insert_body
-from iproto_server.tools.play import ServerUri
+from iproto_server.tools.client import ServerUri
 from tests.command_line import run
 from tests.conftest import StartServer, StartTarantool
 from tests.iproto_client import IprotoClient

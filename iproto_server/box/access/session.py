@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -60,6 +61,7 @@ class Session:
         user: the user that has logged in, or that a later `su` has set.
         credentials: the user whose privileges apply: `user`, or another one within `su` and setuid functions.
         channel: the connection to its client, or None.
+        opened: when it was opened, in seconds since 1970.
         is_ended: whether its client sends no more requests. Nothing waits on its behalf any more, and it
             acquires nothing that a later request would have to release.
     """
@@ -72,6 +74,7 @@ class Session:
         "is_ended",
         "kind",
         "on_close",
+        "opened",
         "peer",
         "storage",
         "sync",
@@ -84,6 +87,7 @@ class Session:
         self.credentials = user
         self.kind = kind
         self.peer = peer
+        self.opened = time.time()
         self.storage = SessionStorage()
         self.sync = 0
         self.is_closed = False

@@ -54,6 +54,10 @@ class SubQueues(TubeDriver):
         """Return a task as clients see it: id, state and data."""
         return task.transform(_ADMINISTRATIVE_FROM, self.utube + 1 - _ADMINISTRATIVE_FROM)
 
+    def details(self, task: Tuple) -> dict[str, object]:
+        """See `TubeDriver`."""
+        return super().details(task) | {"utube": task[self.utube]}
+
     def announce_next(self, task: Tuple) -> None:
         """Report the next task of a sub-queue that a task no longer blocks."""
         following = self._utubes.first([READY, task[self.utube]])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from iproto_server import Box, Space, Tuple
 from queue_lua_compat.due_timer import DueTimer
@@ -21,6 +21,7 @@ from queue_lua_compat.tubes.driver import (
     READY,
     STATUS,
     TAKEN,
+    TASK_ID,
     OnTaskChange,
     Options,
     TubeDriver,
@@ -46,6 +47,7 @@ TIMED_FORMAT: Final = (
 WATCH_PARTS: Final = ((1, "string"), (2, "unsigned"))
 
 _DUE_BATCH: Final = 1000
+_UNLIMITED: Final = timestamps.LONGEST * timestamps.MICROSECONDS
 
 OperationsFor = Callable[[Tuple], tuple[tuple[str, int, object], ...]]
 """Returns the update operations for a task."""
@@ -71,6 +73,9 @@ class TimedDriver(TubeDriver):
         due: the timer for the next event.
         ids, states: the indexes by id and by state.
     """
+
+    put_options: ClassVar[frozenset[str]] = frozenset({"ttl", "ttr", "pri", "delay"})
+    status_order: ClassVar[tuple[int, ...]] = (PRI, TASK_ID)
 
     def __init__(self, box: Box, space: Space, on_task_change: OnTaskChange, options: Options) -> None:
         super().__init__(box, space, on_task_change, options)
@@ -133,6 +138,27 @@ class TimedDriver(TubeDriver):
     def _make_ready(self, task: Tuple, event: str) -> Tuple:
         """Make a task ready until it expires."""
         return self.change(task, event, ("=", STATUS, READY), ("=", NEXT_EVENT, end_of_life(task)))
+
+    # -- for operators --
+
+    def created(self, task: Tuple) -> int | None:
+        """See `TubeDriver`."""
+        created: int = task[CREATED]
+        return created
+
+    def due_at(self, task: Tuple) -> int | None:
+        """See `TubeDriver`."""
+        if task[STATUS] == TAKEN and task[TTR] >= _UNLIMITED:
+            return None
+        due: int = task[NEXT_EVENT]
+        return due if task[STATUS] in (DELAYED, TAKEN) and due < timestamps.NEVER else None
+
+    def details(self, task: Tuple) -> dict[str, object]:
+        """See `TubeDriver`. The default of a hundred years, and longer times, are left out."""
+        spans = {"ttl": task[TTL], "ttr": task[TTR]}
+        return {"pri": task[PRI]} | {
+            name: span / timestamps.MICROSECONDS for name, span in spans.items() if span < _UNLIMITED
+        }
 
     # -- changes of tasks --
 

@@ -23,6 +23,7 @@ class UtubeDriver(SubQueues, FifoDriver):
 
     utube = _UTUBE
     order = "utube"
+    put_options = frozenset({"utube"})
 
     @classmethod
     def create_space(cls, box: Box, space_name: str, options: Options) -> Space:

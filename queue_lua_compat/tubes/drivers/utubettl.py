@@ -41,6 +41,8 @@ class UtubeTtlDriver(SubQueues, TimedDriver):
     utube = _UTUBE
     order = "utube_pri"
     sorts = (PRI, TASK_ID)
+    put_options = TimedDriver.put_options | {"utube"}
+    status_order = TimedDriver.status_order
 
     @classmethod
     def create_space(cls, box: Box, space_name: str, options: Options) -> Space:

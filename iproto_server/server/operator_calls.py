@@ -1,0 +1,289 @@
+"""The procedures `operator.…`: what operators see, and repairs.
+
+As any call they need the privilege EXECUTE. Reading also needs READ on the universe, and a repair WRITE as
+well, unless EXECUTE is granted on the function of that name. They work as the server itself. A call is a
+transaction: it takes effect for all of its tasks or for none.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from functools import partial
+from inspect import signature
+from typing import Any, Final
+
+from iproto_server.box import Box, Waiter
+from iproto_server.box.access.access_control import ADMIN, Privilege, denied
+from iproto_server.box.access.session import ActingAs
+from iproto_server.errors import BoxError
+from iproto_server.log_setup import event
+from iproto_server.managed_queue import ManagedQueue, TaskInfo, TaskState
+from iproto_server.server.applications.application_queues import ApplicationQueues
+from iproto_server.server.operator_view import OperatorView, Record, describe_task
+
+logger = logging.getLogger("iproto_server.operator")
+
+PREFIX: Final = "operator."
+
+PAGE_MAX: Final = 1000
+"""The maximum number of tasks, or queues, in an answer, and of tasks in a repair."""
+KICK_MAX: Final = 10_000
+"""The maximum number of tasks that one call kicks, some 50 ms."""
+_PAGE: Final = 100
+_LOGGED_MAX: Final = 20
+"""The maximum number of ids in a line of the log."""
+
+_READ: Final = Privilege.READ | Privilege.USAGE
+_WRITE: Final = Privilege.READ | Privilege.WRITE | Privilege.USAGE
+
+Arguments = list[Any]
+
+
+class OperatorCalls:
+    """The procedures for operators.
+
+    Parameters:
+        box: the database.
+        view: describes the server.
+        queues: the queues.
+
+    Attributes:
+        functions: the procedures by name. Each gets the arguments of the call, and runs within a transaction
+            as `box.session.current`, whose rights it checks.
+    """
+
+    def __init__(self, box: Box, view: OperatorView, queues: ApplicationQueues) -> None:
+        self._box = box
+        self._view = view
+        self._queues = queues
+        self.functions: dict[str, Callable[[Arguments], Any]] = {}
+        for function, needed in (
+            *((self.status, _READ), (self.queues, _READ), (self.sessions, _READ)),
+            *((self.tasks, _READ), (self.task, _READ)),
+            *((self.put, _WRITE), (self.release, _WRITE), (self.bury, _WRITE), (self.delete, _WRITE)),
+            *((self.kick, _WRITE), (self.move, _WRITE), (self.snapshot, _WRITE)),
+        ):
+            name = f"{PREFIX}{function.__name__}"
+            self.functions[name] = partial(self._call, name, function, needed)
+
+    def _call(
+        self, name: str, function: Callable[..., Any], needed: Privilege, arguments: Arguments
+    ) -> object:
+        self._check_rights(name, needed)
+        with ActingAs(self._box.session.current, self._box.access.by_id(ADMIN)):
+            try:
+                signature(function).bind(*arguments)
+            except TypeError as error:
+                raise BoxError.procedure(f"{name}: {error}") from None
+            return function(*arguments)
+
+    def _check_rights(self, name: str, needed: Privilege) -> None:
+        user = self._box.session.current.credentials
+        missing = needed & ~user.universe
+        if not missing:
+            return
+        function = self._box.catalog.users.functions.get(name)
+        if function is not None and user.objects.get(("function", function.id), 0) & Privilege.EXECUTE:
+            return
+        raise denied(missing, "universe", "", user.name)
+
+    # -- reading --
+
+    def status(self) -> Record:
+        """Return the state of the server; see `OperatorView.status`."""
+        return self._view.status()
+
+    def queues(self, options: object = None) -> list[Record]:
+        """Return the queues in the order of their names.
+
+        Parameters:
+            options: `limit`, `after` (a name).
+        """
+        given = _options(options, "limit", "after")
+        after = given.get("after")
+        if after is not None and not isinstance(after, str):
+            raise BoxError.procedure("after must be the name of a queue")
+        return self._view.queues(_limit(given, PAGE_MAX), after)
+
+    def sessions(self, options: object = None) -> list[Record]:
+        """Return the sessions with the tasks that they have taken.
+
+        Parameters:
+            options: `limit`: the maximum number of tasks shown for each session.
+        """
+        return self._view.sessions(_limit(_options(options, "limit"), _PAGE))
+
+    def tasks(self, queue: object = None, options: object = None) -> list[Record]:
+        """Return tasks of a queue; see `ManagedQueue.tasks`.
+
+        Parameters:
+            queue: its name.
+            options: `state`, `limit`, `after` (an id), `older` (seconds).
+        """
+        given = _options(options, "state", "limit", "after", "older")
+        state, after, older = (given.get(name) for name in ("state", "after", "older"))
+        if older is not None and (isinstance(older, bool) or not isinstance(older, int | float)):
+            raise BoxError.procedure("older must be a number of seconds")
+        found = self._queue(queue).tasks(
+            None if state is None else _state(state),
+            limit=_limit(given, _PAGE),
+            after=None if after is None else _id(after),
+            older=None if older is None else float(older),
+        )
+        return [describe_task(task) for task in found]
+
+    def task(self, queue: object = None, task_id: object = None) -> Record | None:
+        """Return a task of a queue, or None.
+
+        Parameters:
+            queue: the queue's name.
+            task_id: the task's id.
+        """
+        task = self._queue(queue).task(_id(task_id))
+        return None if task is None else describe_task(task)
+
+    # -- repairs --
+
+    def put(self, queue: object = None, data: object = None, options: object = None) -> Record:
+        """Put a task, and return it.
+
+        Parameters:
+            queue: the queue's name.
+            data: the payload.
+            options: those of the queue.
+        """
+        found = self._with_action(queue, "put")
+        if options is not None and not isinstance(options, Mapping):
+            raise BoxError.procedure("options must be a map")
+        task = found.put(data, {} if options is None else options)
+        self._log("put", found, [task.id])
+        return describe_task(task)
+
+    def release(self, queue: object = None, ids: object = None) -> list[Record]:
+        """Make tasks ready that are taken, delayed or buried, and return them.
+
+        Parameters:
+            queue: the queue's name.
+            ids: a list of ids, or one.
+        """
+        return self._repair("release", queue, ids, lambda found, task_id: found.release(task_id))
+
+    def bury(self, queue: object = None, ids: object = None) -> list[Record]:
+        """Bury tasks, and return them; as `release`."""
+        return self._repair("bury", queue, ids, lambda found, task_id: found.bury(task_id))
+
+    def delete(self, queue: object = None, ids: object = None) -> list[Record]:
+        """Delete tasks, and return them as they were; as `release`."""
+        return self._repair("delete", queue, ids, lambda found, task_id: found.delete(task_id))
+
+    def kick(self, queue: object = None, count: object = 1) -> int:
+        """Make buried tasks ready, the first ones first, and return their number.
+
+        Parameters:
+            queue: the queue's name.
+            count: the maximum number.
+        """
+        if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= KICK_MAX:
+            raise BoxError.procedure(f"the number of tasks must be 1 to {KICK_MAX}")
+        found = self._with_action(queue, "kick")
+        kicked = found.kick(count)
+        self._log("kick", found, [], count=kicked)
+        return kicked
+
+    def move(self, queue: object = None, ids: object = None, target: object = None) -> list[Record]:
+        """Move tasks to another queue, and return the new ones.
+
+        Parameters:
+            queue: the name of the queue that they are in.
+            ids: a list of ids, or one.
+            target: the name of the other queue.
+        """
+        into = self._queue(target, "target")
+        return self._repair("move", queue, ids, lambda found, task_id: found.move(task_id, into), into.name)
+
+    def snapshot(self) -> Waiter:
+        """Take a snapshot; the answer comes when it is on disk."""
+        waiter = self._box.snapshot()
+        self._log("snapshot", None, [])
+        return waiter
+
+    # -- internal --
+
+    def _repair(
+        self,
+        action: str,
+        queue: object,
+        ids: object,
+        repair: Callable[[ManagedQueue, int | str], TaskInfo],
+        target: str | None = None,
+    ) -> list[Record]:
+        found = self._with_action(queue, action)
+        wanted = [_id(task_id) for task_id in (ids if isinstance(ids, list | tuple) else [ids])]
+        if not 1 <= len(wanted) <= PAGE_MAX:
+            raise BoxError.procedure(f"the number of ids must be 1 to {PAGE_MAX}")
+        repaired = [repair(found, task_id) for task_id in wanted]
+        self._log(action, found, wanted, **({} if target is None else {"target": target}))
+        return [describe_task(task) for task in repaired]
+
+    def _queue(self, name: object, what: str = "queue") -> ManagedQueue:
+        if not isinstance(name, str):
+            raise BoxError.procedure(f"{what} must be the name of a queue")
+        return self._queues.find(name)
+
+    def _with_action(self, name: object, action: str) -> ManagedQueue:
+        queue = self._queue(name)
+        if action not in queue.actions:
+            has = ", ".join(sorted(queue.actions)) or "none"
+            raise BoxError.procedure(f'the queue "{queue.name}" has no {action}; its actions: {has}')
+        return queue
+
+    def _log(self, action: str, queue: ManagedQueue | None, ids: list[int | str], **fields: object) -> None:
+        """Log a repair when its transaction has committed."""
+        session = self._box.session.current
+        if queue is not None:
+            fields = {"queue": queue.name, **fields}
+        if ids:
+            more = ", …" if len(ids) > _LOGGED_MAX else ""
+            fields |= {"count": len(ids), "ids": ", ".join(map(str, ids[:_LOGGED_MAX])) + more}
+        who = {"user": session.user.name, "peer": session.peer, "session": session.id}
+        self._box.on_commit(
+            partial(event, logger, logging.INFO, "an operator's action", action=action, **fields, **who)
+        )
+
+
+def _options(value: object, *names: str) -> Mapping[str, Any]:
+    if value is None:
+        return {}
+    # An empty map of a Lua client is an empty list.
+    if value == []:
+        return {}
+    if not isinstance(value, Mapping):
+        raise BoxError.procedure("options must be a map")
+    for name in value:
+        if name not in names:
+            raise BoxError.procedure(f"there is no option {name!r}; the options are {', '.join(names)}")
+    return value
+
+
+def _limit(options: Mapping[str, Any], default: int) -> int:
+    limit = options.get("limit")
+    if limit is None:
+        return default
+    if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= PAGE_MAX:
+        raise BoxError.procedure(f"limit must be 1 to {PAGE_MAX}")
+    return limit
+
+
+def _state(value: object) -> TaskState:
+    try:
+        return TaskState(value)  # type: ignore[arg-type]  # a wrong one is refused
+    except ValueError:
+        names = ", ".join(state.value for state in TaskState)
+        raise BoxError.procedure(f"state must be one of {names}, not {value!r}") from None
+
+
+def _id(value: object) -> int | str:
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise BoxError.procedure(f"an id must be a number or a text, not {value!r}")
+    return int(value) if isinstance(value, float) and value.is_integer() else value  # type: ignore[return-value]

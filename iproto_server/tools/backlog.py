@@ -1,0 +1,124 @@
+"""The depth and age of all queues: from a server, or from the snapshot and logs of a directory."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+from iproto_server.box.api.box import Box
+from iproto_server.managed_queue import STORED_QUEUES, StoredQueue, TaskState
+from iproto_server.storage.directory import list_files
+from iproto_server.storage.xlog import FileType
+from iproto_server.tools.check import TRIES, is_in_use, load
+
+Record = dict[str, Any]
+Finder = Callable[[Mapping[str, Sequence[str]]], Iterable[StoredQueue]]
+
+
+class NoDatabaseError(Exception):
+    """There is nothing to read; the message is one line for the user."""
+
+
+def backlog_of_directory(
+    snapshot_directory: Path, log_directory: Path, now: Callable[[], float] = time.time
+) -> list[Record]:
+    """Read the queues of a database. Nothing is changed; a server may work with it meanwhile.
+
+    Parameters:
+        snapshot_directory: where the snapshots are.
+        log_directory: where the logs are.
+        now: returns the time in seconds since 1970.
+
+    Returns:
+        For each queue, by name: `name`, `dialect`, `tasks` by state; `oldest_ready`, the age of the oldest
+        ready task since its put; `overdue`, the number of delayed tasks that are ready when a server starts,
+        and `next_due`, the seconds until the first of the others is.
+
+    Raises:
+        NoDatabaseError: there are neither snapshots nor logs.
+        StorageError: the files cannot be loaded.
+        BoxError: a row cannot be applied.
+        OSError: a directory cannot be read.
+    """
+    if not list_files(snapshot_directory, FileType.SNAPSHOT) and not list_files(log_directory, FileType.LOG):
+        where = dict.fromkeys((f"{snapshot_directory}", f"{log_directory}"))
+        raise NoDatabaseError(f"there is no database in {' and '.join(where)}")
+    box = Box()
+    # What recovery logs is for those who start a server.
+    logging.getLogger("iproto_server").addHandler(logging.NullHandler())
+    load(box, snapshot_directory, log_directory, tries=TRIES if is_in_use(log_directory) else 1)
+    fields = {space.name: [str(field.get("name")) for field in space.format()] for space in box.space}
+    queues: dict[str, _Depth] = {}
+    for stored in _stored_queues(fields):
+        if stored.tube is None:
+            queues[stored.space] = _Depth(stored)
+        for row in box.space[stored.space].pairs():
+            name = stored.space if stored.tube is None else f"{stored.space}/{row[stored.tube]}"
+            depth = queues.get(name)
+            if depth is None:
+                depth = queues[name] = _Depth(stored)
+            depth.add(row, now())
+    return [depth.record(name, now()) for name, depth in sorted(queues.items())]
+
+
+def backlog_of_queues(queues: Iterable[Record]) -> list[Record]:
+    """Return the same of the queues that a server describes."""
+    names = ("name", "dialect", "tasks", "oldest_ready", "waiting")
+    return [{name: queue[name] for name in names} for queue in queues]
+
+
+def _stored_queues(fields: Mapping[str, Sequence[str]]) -> list[StoredQueue]:
+    found: list[StoredQueue] = []
+    for entry_point in entry_points(group=STORED_QUEUES):
+        find: Finder = entry_point.load()
+        found += find(fields)
+    return found
+
+
+class _Depth:
+    """Counts the tasks of a queue.
+
+    Parameters:
+        stored: where the fields are.
+    """
+
+    def __init__(self, stored: StoredQueue) -> None:
+        self._stored = stored
+        states = dict.fromkeys(stored.states.values())
+        self._tasks = dict.fromkeys((state.value for state in states), 0)
+        self._oldest: float | None = None
+        self._overdue = 0
+        self._next_due: float | None = None
+
+    def add(self, row: Sequence[Any], now: float) -> None:
+        """Count a row."""
+        stored = self._stored
+        state = stored.states.get(row[stored.state])
+        if state is None:
+            return
+        self._tasks[state.value] += 1
+        if state == TaskState.READY and stored.created is not None:
+            created = row[stored.created] / stored.created_unit
+            if self._oldest is None or created < self._oldest:
+                self._oldest = created
+        elif state == TaskState.DELAYED and stored.due is not None:
+            due = row[stored.due] / stored.due_unit
+            if due <= now:
+                self._overdue += 1
+            elif self._next_due is None or due < self._next_due:
+                self._next_due = due
+
+    def record(self, name: str, now: float) -> Record:
+        """Return the figures."""
+        return {
+            "name": name,
+            "dialect": self._stored.dialect,
+            "tasks": self._tasks,
+            "oldest_ready": None if self._oldest is None else max(now - self._oldest, 0.0),
+            "overdue": self._overdue,
+            "next_due": None if self._next_due is None else self._next_due - now,
+        }

@@ -1,0 +1,130 @@
+"""The procedures `operator.…` of a server, as the operators' commands call them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final, Self
+
+import tarantool
+
+from iproto_server.errors import ErrorCode
+from iproto_server.tools.client import ClientError, ServerUri, connect, reason
+
+PAGE: Final = 1000
+"""The greatest number of tasks, or queues, that the server returns at once."""
+
+Record = dict[str, Any]
+
+
+class CallError(Exception):
+    """The server refuses a call; the message is one line for the user."""
+
+
+class NotAnOperatorsServerError(CallError):
+    """The server has no procedures for operators."""
+
+
+class OperatorClient:
+    """A connection to a server.
+
+    Parameters:
+        uri: the server.
+
+    Raises:
+        ClientError: there is no connection to be had.
+    """
+
+    def __init__(self, uri: ServerUri) -> None:
+        self.address = str(uri.address)
+        self._connection = connect(uri)
+
+    def call(self, name: str, *arguments: object) -> list[Any]:
+        """Call a procedure, and return its values.
+
+        Raises:
+            CallError: the server refuses it.
+            ClientError: the connection has broken.
+        """
+        try:
+            values: list[Any] = self._connection.call(name, arguments).data
+        except tarantool.DatabaseError as error:
+            if error.args and error.args[0] == ErrorCode.NO_SUCH_PROC and name.startswith("operator."):
+                raise NotAnOperatorsServerError(
+                    f"{self.address} has no procedures for operators: it is an older server, or Tarantool"
+                ) from error
+            raise CallError(reason(error)) from error
+        except (tarantool.Error, OSError, ValueError) as error:
+            raise ClientError(f"the connection to {self.address} has broken: {reason(error)}") from error
+        return values
+
+    def status(self) -> Record:
+        """Return the state of the server."""
+        status: Record = self._operator("status")
+        return status
+
+    def queues(self) -> list[Record]:
+        """Return all queues."""
+        found: list[Record] = []
+        while True:
+            options = {"limit": PAGE, **({"after": found[-1]["name"]} if found else {})}
+            page: list[Record] = self._operator("queues", options)
+            found += page
+            if len(page) < PAGE:
+                return found
+
+    def sessions(self, limit: int) -> list[Record]:
+        """Return the sessions, each with up to `limit` of its tasks."""
+        sessions: list[Record] = self._operator("sessions", {"limit": limit})
+        return sessions
+
+    def tasks(self, queue: str, state: str | None, older: float | None, limit: int) -> Iterator[Record]:
+        """Return tasks of a queue.
+
+        Parameters:
+            queue: its name.
+            state: the state; None for all.
+            older: the minimum age in seconds.
+            limit: the maximum number.
+        """
+        after: object = None
+        while limit > 0:
+            given = {"state": state, "older": older, "after": after, "limit": min(limit, PAGE)}
+            options = {name: value for name, value in given.items() if value is not None}
+            page: list[Record] = self._operator("tasks", queue, options)
+            yield from page
+            limit -= len(page)
+            if len(page) < given["limit"]:  # type: ignore[operator]
+                return
+            after = page[-1]["id"]
+
+    def repair(self, action: str, queue: str, ids: list[str], *target: str) -> list[Record]:
+        """Release, bury, delete or move tasks, a thousand at a time, and return them."""
+        repaired: list[Record] = []
+        for begin in range(0, len(ids), PAGE):
+            repaired += self._operator(action, queue, ids[begin : begin + PAGE], *target)
+        return repaired
+
+    def kick(self, queue: str, count: int) -> int:
+        """Make buried tasks ready, a thousand at a time, and return their number."""
+        kicked = 0
+        while kicked < count:
+            wanted = min(count - kicked, PAGE)
+            done = self._operator("kick", queue, wanted)
+            kicked += done
+            if done < wanted:
+                break
+        return kicked
+
+    def _operator(self, name: str, *arguments: object) -> Any:
+        values = self.call(f"operator.{name}", *arguments)
+        return values[0] if values else None
+
+    def close(self) -> None:
+        """End the connection."""
+        self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()

@@ -1,0 +1,63 @@
+"""How the operators' commands show values in a terminal: what clients wrote never controls it."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from iproto_server.tools.json_record import json_text
+
+_CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_UNITS: Final = ((86_400, "d"), (3600, "h"), (60, "m"))
+STATES: Final = ("ready", "taken", "delayed", "buried", "done")
+
+
+def printable(text: object) -> str:
+    """Return a text in one line, without control characters."""
+    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", str(text))
+
+
+def payload(value: object, width: int) -> str:
+    """Return a payload as JSON, shortened to a width."""
+    text = printable(json_text(value).replace("\\/", "/"))
+    return text if len(text) <= width else f"{text[: width - 1]}…"
+
+
+def duration(seconds: float | None) -> str:
+    """Return a duration with its two greatest units: `2m5s`."""
+    if seconds is None:
+        return ""
+    if seconds < 10:
+        return f"{max(seconds, 0.0):.1f}s"
+    left = int(seconds)
+    parts: list[str] = []
+    for size, unit in _UNITS:
+        if left >= size or parts:
+            parts.append(f"{left // size}{unit}")
+            left %= size
+    parts.append(f"{left}s")
+    return "".join(parts[:2])
+
+
+def moment(seconds: float | None) -> str:
+    """Return a time in UTC."""
+    return "" if seconds is None else f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+
+def size(octets: float | None) -> str:
+    """Return a number of bytes with its unit."""
+    if octets is None:
+        return "no limit"
+    amount = float(octets)
+    for unit in ("B", "KB", "MB", "GB"):
+        if amount < 1024 or unit == "GB":
+            return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
+        amount /= 1024
+    raise AssertionError
+
+
+def depth(queue: dict[str, Any], state: str) -> str:
+    """Return the number of a queue's tasks in a state; nothing if it does not have the state."""
+    number = queue["tasks"].get(state)
+    return "" if number is None else f"{number}"

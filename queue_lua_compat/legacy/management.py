@@ -1,0 +1,207 @@
+"""The tubes of the legacy queue for operators."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, Final
+
+from iproto_server import BoxError, Histogram, IteratorType, TaskInfo, TaskState, Tuple
+from queue_lua_compat.legacy.admin import Admin
+from queue_lua_compat.legacy.producer import Producer
+from queue_lua_compat.legacy.queue_space import QueueSpace
+from queue_lua_compat.legacy.state import QueueState
+from queue_lua_compat.legacy.task import (
+    CBURY,
+    CREATED,
+    CTAKEN,
+    DATA,
+    DEFAULT_PRIORITY,
+    HIGHEST_PRIORITY,
+    ID,
+    IPRI,
+    MICROSECONDS,
+    NEXT_EVENT,
+    PRI,
+    READY,
+    STATUS,
+    STATUSES,
+    TTL,
+    TTR,
+    TUBE,
+)
+from queue_lua_compat.managed_tasks import ManagedTasks, first_of_groups
+
+_STATES: Final = {stored: TaskState(name) for stored, name in STATUSES.items()}
+_STATUSES: Final = {state: stored for stored, state in _STATES.items()}
+_ORDER: Final = (IPRI, PRI, CREATED)
+
+
+class ManagedLegacyTube(ManagedTasks):
+    """A tube of a space, named `SPACE/TUBE`.
+
+    Parameters:
+        queue: the queue.
+        queue_space: the space.
+        tube: the name of the tube.
+        producer, admin: the functions for clients.
+    """
+
+    dialect: ClassVar[str] = "legacy"
+    actions: ClassVar[frozenset[str]] = frozenset({"put", "release", "kick", "bury", "delete", "move"})
+
+    def __init__(
+        self, queue: QueueState, queue_space: QueueSpace, tube: str, producer: Producer, admin: Admin
+    ) -> None:
+        name = f"{queue_space.space.name}/{tube}"
+        super().__init__(queue.box, name, "legacy", queue_space.times_of(tube))
+        self._queue = queue
+        self._space = queue_space
+        self._tube = tube
+        self._producer = producer
+        self._admin = admin
+
+    @property
+    def options(self) -> frozenset[str]:
+        """See `ManagedQueue`."""
+        return frozenset({"delay", "ttl", "ttr", "pri"})
+
+    # -- figures --
+
+    def counts(self) -> dict[TaskState, int]:
+        """See `ManagedQueue`."""
+        self._space.space.readable()
+        count = self._space.in_order.tree.count
+        return {state: count(IteratorType.EQ, [self._tube, stored]) for stored, state in _STATES.items()}
+
+    def calls(self) -> dict[str, int]:
+        """See `ManagedQueue`."""
+        return dict(self._queue.statistics.counters.get((self._space.label, self._tube), {}))
+
+    def oldest_ready(self) -> float | None:
+        """See `ManagedQueue`."""
+        index = self._space.in_order
+        ready = [self._tube, READY]
+        ages = (
+            self.oldest_of(
+                (row[ID], row[CREATED] * 1000) for row in index.pairs([*ready, first[IPRI], first[PRI]])
+            )
+            for first in first_of_groups(index, {TUBE: self._tube, STATUS: READY}, (IPRI, PRI))
+        )
+        return max((age for age in ages if age is not None), default=None)
+
+    def consumers_waiting(self) -> int:
+        """See `ManagedQueue`."""
+        return len(self._space.wait_queues.get(self._tube, ()))
+
+    def waits(self) -> Histogram | None:
+        """See `ManagedQueue`. There are too many tubes to measure all."""
+        return self.times.waits if self._tube in self._space.times else None
+
+    def services(self) -> Histogram | None:
+        """See `ManagedQueue`."""
+        return self.times.services if self._tube in self._space.times else None
+
+    # -- tasks --
+
+    def info(self, row: Tuple) -> TaskInfo:
+        """See `ManagedTasks`."""
+        state = _STATES.get(row[STATUS])
+        if state is None:
+            raise BoxError.procedure(f"the task {row[ID]} has the unknown status {row[STATUS]!r}")
+        is_taken = state == TaskState.TAKEN
+        session = self._space.owners.sessions.get(row[ID]) if is_taken else None
+        taken_at = None if session is None else self._space.owners.taken_at.get(row[ID])
+        return TaskInfo(
+            row[ID],
+            state,
+            list(row[DATA:]),
+            row[CREATED] / MICROSECONDS,
+            due=row[NEXT_EVENT] / MICROSECONDS if is_taken or state == TaskState.DELAYED else None,
+            session=session,
+            taken_at=None if taken_at is None else taken_at / 1e9,
+            details={
+                "pri": HIGHEST_PRIORITY - DEFAULT_PRIORITY - row[PRI],
+                "ttl": row[TTL] / MICROSECONDS,
+                "ttr": row[TTR] / MICROSECONDS,
+                "cbury": row[CBURY],
+                "ctaken": row[CTAKEN],
+            },
+        )
+
+    def row(self, task_id: int | str) -> Tuple | None:
+        """See `ManagedTasks`."""
+        if not isinstance(task_id, str):
+            raise BoxError.procedure(f'ids of the queue "{self.name}" are strings, not {task_id!r}')
+        row = self._space.space.get(task_id)
+        return row if row is not None and row[TUBE] == self._tube else None
+
+    def in_order(self, state: TaskState | None, after: int | str | None) -> Iterator[Tuple]:
+        """See `ManagedTasks`. Without a state, tasks are in the order of statuses, as ids are random."""
+        index = self._space.in_order
+        key: list[Any] = [self._tube] if state is None else [self._tube, _STATUSES[state]]
+        if after is None:
+            yield from index.pairs(key)
+            return
+        place = self.after(after)
+        status = place[STATUS] if state is None else key[1]
+        behind = [self._tube, status, *(place[field] for field in _ORDER)]
+        for row in index.pairs(behind, iterator="GT"):
+            if row[TUBE] != self._tube or (state is not None and row[STATUS] != status):
+                return
+            yield row
+
+    # -- actions --
+
+    def put(self, data: object, options: Mapping[str, object]) -> TaskInfo:
+        """See `ManagedQueue`. A list becomes the fields of the task's data."""
+        self.check_options(options)
+        given = (options.get(name) for name in ("delay", "ttl", "ttr", "pri"))
+        fields = data if isinstance(data, list | tuple) else [data]
+        task = self._producer.put(self.box, self._space.space.id, self._tube, *given, *fields)
+        return self.existing(task[ID])[1]
+
+    def release(self, task_id: int | str) -> TaskInfo:
+        """See `ManagedQueue`."""
+        row, task = self.existing(task_id)
+        if task.state in (TaskState.READY, TaskState.DONE):
+            raise self.already(task)
+        released = self._space.make_ready(row)
+        self._queue.count(self._space, row, "dig" if task.state == TaskState.BURIED else "release")
+        return self.info(released)
+
+    def bury(self, task_id: int | str) -> TaskInfo:
+        """See `ManagedQueue`."""
+        row, task = self.existing(task_id)
+        if task.state in (TaskState.BURIED, TaskState.DONE):
+            raise self.already(task)
+        buried = self._space.bury(row)
+        self._queue.count(self._space, row, "bury")
+        return self.info(buried)
+
+    def delete(self, task_id: int | str) -> TaskInfo:
+        """See `ManagedQueue`."""
+        task = self.existing(task_id)[1]
+        self._admin.delete(self.box, self._space.space.id, task_id)
+        return task
+
+    def kick(self, count: int) -> int:
+        """See `ManagedQueue`."""
+        return self._admin.kick(self.box, self._space.space.id, self._tube, count)
+
+
+def managed_tubes(queue: QueueState, producer: Producer, admin: Admin) -> list[ManagedLegacyTube]:
+    """Return all tubes that have tasks or waiting calls, or were used since the start.
+
+    Parameters:
+        queue: the queue.
+        producer, admin: its functions for clients.
+    """
+    found = []
+    for _, queue_space in sorted(queue.registry.spaces.items()):
+        tubes = {
+            *queue_space.tubes(),
+            *(tube for tube, waiting in queue_space.wait_queues.items() if waiting),
+            *(tube for label, tube in queue.statistics.counters if label == queue_space.label),
+        }
+        found += [ManagedLegacyTube(queue, queue_space, tube, producer, admin) for tube in sorted(tubes)]
+    return found

@@ -1,0 +1,366 @@
+"""The procedures `operator.…` as clients call them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from iproto_server.program_version import PROGRAM_VERSION
+from tests.conftest import StartServer
+from tests.differential.login import authenticate
+from tests.iproto_client import CALL, FUNCTION_NAME, TUPLE, IprotoClient
+from tests.running_server import QUEUE_APPLICATION, RunningServer
+from tests.server.stream import Stream
+
+TUBES = "queue_lua_compat.tubes:app"
+LEGACY = "queue_lua_compat.legacy:app"
+OPERATORS = "tests.server.operators.application:app"
+BROKEN = "tests.server.operators.application:broken"
+
+Connect = Callable[[], IprotoClient]
+
+
+@pytest.fixture
+def server(start_server: StartServer) -> RunningServer:
+    return start_server([QUEUE_APPLICATION, OPERATORS], ["--log-format", "json", "--guest", "all"])
+
+
+@pytest.fixture
+def connect(server: RunningServer) -> Iterator[Connect]:
+    clients: list[IprotoClient] = []
+
+    def connect() -> IprotoClient:
+        clients.append(IprotoClient.at(server.address))
+        return clients[-1]
+
+    yield connect
+    for client in clients:
+        client.close()
+
+
+@pytest.fixture
+def client(connect: Connect) -> IprotoClient:
+    return connect()
+
+
+def called(client: IprotoClient, name: str, *arguments: Any) -> Any:
+    """Return the one value that a procedure for operators returns."""
+    [value] = client.call(f"operator.{name}", *arguments).data
+    return value
+
+
+def refused(client: IprotoClient, name: str, *arguments: Any) -> str:
+    """Return the text of the error of a procedure for operators."""
+    return client.call(f"operator.{name}", *arguments).failure[1]
+
+
+def logged(server: RunningServer, action: str) -> dict[str, Any]:
+    """Return the line of the log about an action, without its time."""
+    found = server.process.wait_for(rf'^\{{.*"action": "{action}".*\}}$')
+    line: dict[str, Any] = json.loads(found[0])
+    del line["time"]
+    return line
+
+
+class TestStatus:
+    def test_it_describes_the_server(self, server: RunningServer, client: IprotoClient) -> None:
+        client.call("queue.put", "x")
+        status = called(client, "status")
+        assert (status["version"], status["pid"]) == (PROGRAM_VERSION, server.process.pid)
+        assert status["listen"] == [server.address]
+        assert (status["read_only"], status["generation"]) == (False, 1)
+        assert status["connections"] == {"current": 1, "total": 1}
+        assert status["requests"]["total"] == 2
+        assert status["wal"]["failures"] == 0
+        assert status["snapshots"]["is_running"] is False
+        assert status["memory"]["process"] > 1_000_000
+        assert status["loop"]["latency"] >= 0
+        lsn = status["lsn"]
+        client.call("queue.put", "y")
+        assert called(client, "status")["lsn"] == lsn + 1
+
+    def test_it_says_that_the_server_is_read_only(self, client: IprotoClient) -> None:
+        assert client.call("box.cfg", {"read_only": True}).ok
+        assert called(client, "status")["read_only"] is True
+        assert client.call("box.cfg", {"read_only": False}).ok
+
+
+class TestQueues:
+    def test_all_figures_of_a_queue(self, client: IprotoClient) -> None:
+        client.call("queue.put", "x")
+        client.call("queue.take")
+        [queue] = called(client, "queues")
+        assert queue.pop("waits")["count"] == 1
+        assert queue.pop("services")["count"] == 0
+        assert queue == {
+            "name": "queue",
+            "dialect": "tutorial",
+            "kind": "tutorial",
+            "actions": ["delete", "move", "put", "release"],
+            "options": ["delay"],
+            "tasks": {"ready": 0, "taken": 1, "delayed": 0},
+            "calls": {"put": 1, "take": 1, "ack": 0, "release": 0},
+            "oldest_ready": None,
+            "waiting": 0,
+        }
+
+    def test_pages_of_queues(self, start_server: StartServer) -> None:
+        with IprotoClient.at(start_server([TUBES]).address) as client:
+            for name in ("b", "a", "c"):
+                assert client.call("queue.create_tube", name, "fifo").ok
+            assert [queue["name"] for queue in called(client, "queues", {"limit": 2})] == ["a", "b"]
+            assert [queue["name"] for queue in called(client, "queues", {"after": "b"})] == ["c"]
+
+    def test_an_application_that_fails_hides_no_others(self, start_server: StartServer) -> None:
+        server = start_server([BROKEN, QUEUE_APPLICATION])
+        with IprotoClient.at(server.address) as client:
+            for _ in range(2):
+                assert [queue["name"] for queue in called(client, "queues")] == ["queue"]
+        assert server.process.output.count("the queues of broken failed") == 1
+
+    def test_without_queues_there_are_none(self, start_server: StartServer) -> None:
+        with IprotoClient.at(start_server([OPERATORS], ["--guest", "all"]).address) as client:
+            assert called(client, "queues") == []
+            assert refused(client, "tasks", "queue") == 'there is no queue "queue"'
+
+
+class TestTasks:
+    def test_tasks_of_a_state_page_by_page(self, client: IprotoClient) -> None:
+        client.call("queue.put_many", ["a", "b", "c"])
+        client.call("queue.take")
+        first = called(client, "tasks", "queue", {"state": "ready", "limit": 1})
+        second = called(client, "tasks", "queue", {"state": "ready", "limit": 9, "after": first[0]["id"]})
+        assert [task["data"] for task in (*first, *second)] == ["b", "c"]
+        [taken] = called(client, "tasks", "queue", {"state": "taken", "older": 0})
+        assert taken["session"] == client.call("box.session.id").data[0]
+        assert taken == called(client, "task", "queue", taken["id"])
+        assert client.call("operator.task", "queue", 5).data == []
+        assert called(client, "tasks", "queue", []) == [taken, *first, *second]
+
+    @pytest.mark.parametrize(
+        ("arguments", "text"),
+        [
+            ((), "queue must be the name of a queue"),
+            ((7,), "queue must be the name of a queue"),
+            (("none",), 'there is no queue "none"'),
+            (("queue", "x"), "options must be a map"),
+            (("queue", {"x": 1}), "there is no option 'x'; the options are state, limit, after, older"),
+            (("queue", {"state": "gone"}), "state must be one of ready, taken, delayed, buried, done"),
+            (("queue", {"state": {}}), "state must be one of ready"),
+            (("queue", {"limit": 0}), "limit must be 1 to 1000"),
+            (("queue", {"limit": 1001}), "limit must be 1 to 1000"),
+            (("queue", {"limit": "x"}), "limit must be 1 to 1000"),
+            (("queue", {"older": "x"}), "older must be a number of seconds"),
+            (("queue", {"after": []}), "an id must be a number or a text"),
+            (("queue", {}, 3), "operator.tasks: too many positional arguments"),
+        ],
+    )
+    def test_wrong_arguments(self, client: IprotoClient, arguments: tuple[Any, ...], text: str) -> None:
+        assert refused(client, "tasks", *arguments).startswith(text)
+
+
+class TestSessions:
+    def test_who_holds_which_task(self, connect: Connect, client: IprotoClient) -> None:
+        consumer = connect()
+        assert authenticate(consumer, "caller").ok
+        with_id = consumer.call("box.session.id").data[0]
+        client.call("queue.put_many", ["a", "b"])
+        assert authenticate(client, "repairer").ok
+        client.call("queue.take_many", 2)
+        waiting = connect()
+        waiting.send(CALL, {FUNCTION_NAME: "queue.take", TUPLE: [60]})
+        sessions = {session["id"]: session for session in called(client, "sessions", {"limit": 1})}
+        own = sessions[client.call("box.session.id").data[0]]
+        assert (own["user"], own["taken"], len(own["tasks"])) == ("repairer", 2, 1)
+        assert own["tasks"][0]["queue"] == "queue"
+        assert own["oldest_taken_at"] == own["tasks"][0]["taken_at"] >= own["since"]
+        assert re.fullmatch(r"127\.0\.0\.1:\d+", own["peer"])
+        assert (sessions[with_id]["user"], sessions[with_id]["taken"]) == ("caller", 0)
+
+    def test_a_session_that_outlives_its_connection(self, start_server: StartServer) -> None:
+        server = start_server([TUBES])
+        with IprotoClient.at(server.address) as client:
+            assert client.call("queue.cfg", {"ttr": 60}).ok
+            assert client.call("queue.create_tube", "jobs", "fifo").ok
+            with IprotoClient.at(server.address) as consumer:
+                consumer.call("queue.tube.jobs:put", "x")
+                consumer.call("queue.tube.jobs:take")
+                gone = consumer.call("box.session.id").data[0]
+            held: list[Any] = []
+            while not held:  # the server notices the end of a connection a moment later
+                held = [session for session in called(client, "sessions") if session["peer"] is None]
+            [session] = held
+            assert (session["id"], session["user"], session["taken"]) == (gone, None, 1)
+
+
+class TestRepairs:
+    def test_the_task_of_a_consumer_that_hangs_is_released(
+        self, server: RunningServer, connect: Connect, client: IprotoClient
+    ) -> None:
+        task_id = client.call("queue.put", "x").data[0]["id"]
+        hanging, other = connect(), connect()
+        hanging.call("queue.take")
+        sync = other.send(CALL, {FUNCTION_NAME: "queue.take", TUPLE: [60]})
+        assert authenticate(client, "repairer").ok
+        [released] = called(client, "release", "queue", [task_id])
+        assert released["state"] == "ready"
+        answer = other.receive()
+        assert (answer.sync, answer.data[0]["id"]) == (sync, task_id)
+        assert "taken by" in hanging.call("queue.ack", task_id).failure[1]
+        line = logged(server, "release")
+        assert re.fullmatch(r"127\.0\.0\.1:\d+", line.pop("peer"))
+        assert line.pop("session") > 0
+        assert line == {
+            "level": "info",
+            "logger": "iproto_server.operator",
+            "event": "an operator's action",
+            "action": "release",
+            "queue": "queue",
+            "count": 1,
+            "ids": f"{task_id}",
+            "user": "repairer",
+        }
+
+    def test_many_tasks_are_deleted_together_or_not_at_all(
+        self, server: RunningServer, client: IprotoClient
+    ) -> None:
+        ids = [task["id"] for task in client.call("queue.put_many", list(range(30))).data[0]]
+        assert refused(client, "delete", "queue", [*ids, 7]) == 'there is no task 7 in the queue "queue"'
+        assert client.call("queue.stats").data[0]["total"] == 30
+        assert len(called(client, "delete", "queue", [str(task_id) for task_id in ids])) == 30
+        assert client.call("queue.stats").data[0]["total"] == 0
+        line = logged(server, "delete")
+        assert line["count"] == 30
+        assert line["ids"] == ", ".join(map(str, ids[:20])) + ", …"
+        assert server.process.output.count('"action": "delete"') == 1
+
+    def test_a_repair_in_a_stream_is_logged_when_it_is_committed(
+        self, server: RunningServer, client: IprotoClient
+    ) -> None:
+        task_id = client.call("queue.put", "x").data[0]["id"]
+        undone = Stream(client, 1)
+        undone.begin()
+        assert undone.call("operator.delete", "queue", task_id).ok
+        undone.roll_back()
+        assert client.call("queue.stats").data[0]["total"] == 1
+        stream = Stream(client, 2)
+        stream.begin()
+        assert stream.call("operator.delete", "queue", task_id).ok
+        stream.commit()
+        assert client.call("queue.stats").data[0]["total"] == 0
+        assert logged(server, "delete")["count"] == 1
+        assert server.process.output.count('"action": "delete"') == 1
+
+    def test_a_task_is_put(self, client: IprotoClient) -> None:
+        assert called(client, "put", "queue", {"to": "ann"}, {"delay": 60})["state"] == "delayed"
+        assert "has no option 'pri'" in refused(client, "put", "queue", 1, {"pri": 1})
+        assert refused(client, "put", "queue", 1, "x") == "options must be a map"
+
+    @pytest.mark.parametrize("action", ["bury", "kick"])
+    def test_an_action_that_the_dialect_lacks(self, client: IprotoClient, action: str) -> None:
+        assert refused(client, action, "queue", 1) == (
+            f'the queue "queue" has no {action}; its actions: delete, move, put, release'
+        )
+
+    @pytest.mark.parametrize(
+        ("ids", "text"),
+        [
+            ([], "the number of ids must be 1 to 1000"),
+            (list(range(1001)), "the number of ids must be 1 to 1000"),
+            (None, "an id must be a number or a text, not None"),
+            ([[1]], "an id must be a number or a text, not [1]"),
+            (["x"], "ids of the queue \"queue\" are numbers, not 'x'"),
+            ([1, 1.5], 'there is no task 1 in the queue "queue"'),
+        ],
+    )
+    def test_wrong_ids(self, client: IprotoClient, ids: Any, text: str) -> None:
+        assert refused(client, "release", "queue", ids) == text
+
+    def test_buried_tasks_of_a_tube(self, start_server: StartServer) -> None:
+        with IprotoClient.at(start_server([TUBES]).address) as client:
+            for name in ("jobs", "failed"):
+                assert client.call("queue.create_tube", name, "fifottl").ok
+            for data in "abc":
+                client.call("queue.tube.jobs:put", data, {"pri": 5})
+            assert [task["state"] for task in called(client, "bury", "jobs", [0, 1, 2])] == ["buried"] * 3
+            assert called(client, "kick", "jobs", 2) == 2
+            [moved] = called(client, "move", "jobs", [2], "failed")
+            assert (moved["data"], moved["details"]["pri"]) == ("c", 5)
+            for count in (0, 10_001, "x", True):
+                assert refused(client, "kick", "jobs", count) == "the number of tasks must be 1 to 10000"
+            assert refused(client, "move", "jobs", [0], "jobs").endswith("target of its own tasks")
+            assert refused(client, "move", "jobs", [0]) == "target must be the name of a queue"
+
+    def test_tubes_of_the_older_queue(self, start_server: StartServer) -> None:
+        with IprotoClient.at(start_server([LEGACY]).address) as client:
+            task_id = client.call("queue.put", 0, "jobs", 0, 0, 0, 0, "x").data[0][0]
+            client.call("queue.take", 0, "jobs", 0)
+            [queue] = called(client, "queues")
+            assert (queue["name"], queue["tasks"]["taken"]) == ("queue_0/jobs", 1)
+            assert called(client, "bury", "queue_0/jobs", task_id)[0]["state"] == "buried"
+            assert called(client, "release", "queue_0/jobs", [task_id])[0]["state"] == "ready"
+
+    def test_a_snapshot_is_taken(self, server: RunningServer, client: IprotoClient) -> None:
+        client.call("queue.put", "x")
+        assert called(client, "snapshot") == "ok"
+        assert called(client, "status")["snapshots"]["taken"] == 1
+        assert logged(server, "snapshot")["user"] == "guest"
+
+
+class TestRights:
+    def test_reading_needs_read(self, client: IprotoClient) -> None:
+        assert authenticate(client, "caller").ok
+        for name in ("status", "queues", "sessions"):
+            assert client.call(f"operator.{name}").failure == (
+                42,
+                "Read access to universe '' is denied for user 'caller'",
+            )
+
+    def test_repairs_need_write(self, server: RunningServer, client: IprotoClient) -> None:
+        task_id = client.call("queue.put", "x").data[0]["id"]
+        assert authenticate(client, "reader").ok
+        assert called(client, "task", "queue", task_id)["data"] == "x"
+        assert called(client, "status")["connections"]["current"] == 1
+        for call in (("delete", "queue", task_id), ("put", "queue", 1), ("snapshot",)):
+            assert refused(client, *call) == "Write access to universe '' is denied for user 'reader'"
+        assert '"action"' not in server.process.output
+
+    def test_who_may_repair(self, client: IprotoClient) -> None:
+        task_id = client.call("queue.put", "x").data[0]["id"]
+        assert authenticate(client, "repairer").ok
+        assert called(client, "delete", "queue", task_id)[0]["data"] == "x"
+
+    def test_a_single_procedure_may_be_granted(self, client: IprotoClient) -> None:
+        task_id = client.call("queue.put", "x").data[0]["id"]
+        client.call("queue.take")
+        assert authenticate(client, "nurse").ok
+        assert called(client, "tasks", "queue")[0]["id"] == task_id
+        assert called(client, "release", "queue", task_id)[0]["state"] == "ready"
+        assert refused(client, "delete", "queue", task_id) == (
+            "Execute access to function 'operator.delete' is denied for user 'nurse'"
+        )
+
+    def test_others_may_call_nothing(self, client: IprotoClient) -> None:
+        assert authenticate(client, "stranger").ok
+        assert refused(client, "status").startswith("Execute access to function 'operator.status' is denied")
+
+    def test_a_read_only_server_can_be_looked_at_only(self, client: IprotoClient) -> None:
+        task_id = client.call("queue.put", "x").data[0]["id"]
+        assert client.call("box.cfg", {"read_only": True}).ok
+        assert called(client, "task", "queue", task_id)["state"] == "ready"
+        assert "read-only" in refused(client, "delete", "queue", task_id)
+        assert client.call("box.cfg", {"read_only": False}).ok
+
+
+def test_there_are_no_others(client: IprotoClient) -> None:
+    assert client.call("operator.stop").failure == (33, "Procedure 'operator.stop' is not defined")
+
+
+def test_a_text_of_a_client_makes_no_line_of_the_log(server: RunningServer, client: IprotoClient) -> None:
+    assert "no queue" in refused(client, "delete", f"x{os.linesep}y", [1])
+    assert '"action"' not in server.process.output
