@@ -241,6 +241,11 @@ class WriteAheadLog:
             self._lsn += len(requests)
         return True
 
+    @property
+    def is_failing(self) -> bool:
+        """Whether the last write failed."""
+        return self._is_failing
+
     def position(self) -> int:
         """Return the LSN of the last row appended."""
         return self._lsn

@@ -56,6 +56,7 @@ class Dispatcher:
             the connection's `reply`; the frame is the request's header and body.
         requests: number of requests by type.
         errors: number of error responses.
+        postponed: number of requests that waited in the queues of streams.
     """
 
     def __init__(
@@ -75,6 +76,7 @@ class Dispatcher:
         self.calls = Calls(box, procedures, run_coroutine)
         self.requests: Counter[int] = Counter()
         self.errors = 0
+        self.postponed = 0
         self.authentication = Authentication(box, self.failed, log)
         self._handlers: dict[int, Handler] = {
             **RowRequests(box).handlers,
@@ -174,6 +176,7 @@ class Dispatcher:
         if streams is None:
             streams = connection.streams = Streams(self._transactions, self._box.interactive)
         if streams.postpone(request):
+            self.postponed += 1
             connection.postponed()
             return
         version = self._catalog.schema_version
