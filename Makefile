@@ -56,6 +56,7 @@ TYPED := $(wildcard iproto_server queue_lua_compat spark bench examples tests)
 # program:Debian package, for programs that the tests run
 TEST_PROGRAMS := tarantool:tarantool tarantoolctl:tarantool java:default-jre-headless \
 	node:nodejs npm:npm carbon-cache:graphite-carbon \
+	promtool:prometheus prometheus:prometheus \
 	MR/Tarantool/Box.pm:libmr-tarantool-perl beanstalkd:beanstalkd redis-server:redis-server
 
 .PHONY: help run check check-engine engine-library check-asan test check-durations crash fuzz fuzz-asan queue-streams diff lint bench bench-pieces bench-baselines bench-persistence bench-misbehaviour bench-queues bench-pipeline format test-programs node-packages clean
@@ -121,7 +122,7 @@ check-asan: $(VENV)/.installed-for-tests ## run tests with compiled modules buil
 	tools/build-with-sanitizers $(IN_VENV)/python $(SANITIZED)
 	tools/test-with-sanitizers $(IN_VENV)/python $(SANITIZED) -m pytest $(IN_PARALLEL) -p no:cacheprovider \
 		--ignore tests/native/test_choice.py --ignore tests/native/test_installation.py \
-		-m "not (real_tarantool or node or perl or carbon or spark or alone)" $(TESTS) $(PYTEST_ARGS)
+		-m "not (real_tarantool or node or perl or carbon or prometheus or spark or alone)" $(TESTS) $(PYTEST_ARGS)
 
 lint: $(VENV)/.installed-for-tests ## check style, formatting, import rules and types
 	$(IN_VENV)/ruff check .

@@ -28,13 +28,17 @@ from iproto_server.standard_streams import open_standard_streams
 
 PROGRAM = "iproto-server"
 
-_TOOLS = dict.fromkeys(("cat", "check", "play"), "iproto_server.tools.commands") | dict.fromkeys(
-    (
-        *("backlog", "bury", "call", "delete", "kick", "move"),
-        *("release", "sessions", "status", "tasks", "top"),
+_TOOLS = {
+    **dict.fromkeys(("cat", "check", "play"), "iproto_server.tools.commands"),
+    **dict.fromkeys(
+        (
+            *("backlog", "bury", "call", "delete", "kick", "move"),
+            *("release", "sessions", "status", "tasks", "top"),
+        ),
+        "iproto_server.tools.operator_commands",
     ),
-    "iproto_server.tools.operator_commands",
-)
+    "dashboard": "iproto_server.tools.dashboard",
+}
 """The modules of the other commands."""
 
 _COLLECT_AFTER: Final = 10_000

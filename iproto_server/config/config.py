@@ -85,6 +85,12 @@ class Config:
         log_level: one of LOG_LEVELS.
         log_format: "plain" or "json".
         graphite: the receiver of counters; None: none.
+        http: address of the HTTP server; None: none.
+        http_behind_proxy: whether a reverse proxy in front of it does TLS.
+        metrics_listen: address of the metrics alone; None: that of `http`.
+        metrics_token_file: file with the token for the metrics; None: none.
+        metrics_max_queues: maximum number of queues in the metrics.
+        instance_name: the label `alias` of the metrics; None: the first address of `listen`.
     """
 
     apps: tuple[str, ...] = ()
@@ -125,6 +131,35 @@ class Config:
     log_level: str = "info"
     log_format: str = "plain"
     graphite: GraphiteConfig | None = None
+    http: Address | None = None
+    http_behind_proxy: bool = False
+    metrics_listen: Address | None = None
+    metrics_token_file: Path | None = None
+    metrics_max_queues: int = 100
+    instance_name: str | None = None
+
+    @property
+    def http_addresses(self) -> tuple[Address, ...]:
+        """The addresses of the HTTP server: `http` first, then that of the metrics alone."""
+        return tuple(address for address in (self.http, self.metrics_listen) if address is not None)
+
+    @property
+    def http_problem(self) -> str | None:
+        """Why HTTP cannot be served like that, in one line; None if it can."""
+        address = self.http
+        if address is None or (address.is_local and not self.http_behind_proxy):
+            return None
+        if address.tls is None and not self.http_behind_proxy:
+            return (
+                f"http {address}: other machines can reach it, so it needs TLS: add ?transport=ssl&…, or give"
+                " --http-behind-proxy if a reverse proxy does TLS"
+            )
+        if self.metrics_listen is None and self.metrics_token_file is None:
+            return (
+                f"http {address}: other machines can reach the metrics: give --metrics-token-file FILE, or"
+                " --metrics-listen ADDRESS for an address of their own"
+            )
+        return None
 
     @property
     def all_local(self) -> bool:
@@ -147,6 +182,11 @@ class Config:
     def log_file(self) -> Path | None:
         """The file of the log; None: stderr."""
         return None if self.log is None else self.work_dir / self.log
+
+    @property
+    def token_file(self) -> Path | None:
+        """The file with the token for the metrics; None: none."""
+        return None if self.metrics_token_file is None else self.work_dir / self.metrics_token_file
 
     @property
     def log_directory(self) -> Path:

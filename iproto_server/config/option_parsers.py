@@ -86,6 +86,16 @@ def instance_uuid(value: object) -> uuid.UUID:
     return parsed
 
 
+def instance_name(value: object) -> str:
+    """An instance's name; in Tarantool 3 it may have letters, digits, "_" and "-"."""
+    text = _text(value)
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}", text):
+        raise ValueError(
+            f'"{text}" is not an instance name: a letter or digit and up to 62 letters, digits, "_", "-", "."'
+        )
+    return text
+
+
 def boolean(value: object) -> bool:
     """A flag."""
     if isinstance(value, bool):

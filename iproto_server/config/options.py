@@ -400,4 +400,50 @@ OPTIONS: tuple[Option, ...] = (
         "Time between two samples of the counters.",
         default="1",
     ),
+    Option(
+        "http",
+        values.listen,
+        _MONITORING,
+        "ADDRESS",
+        "Serve HTTP on this address: metrics for Prometheus at /metrics, /health and /ready. Written as for "
+        "--listen, with its TLS parameters, which an address that other machines can reach needs.",
+    ),
+    Option(
+        "http_behind_proxy",
+        values.boolean,
+        _MONITORING,
+        "",
+        "A reverse proxy in front of --http does TLS: serve other machines without it.",
+    ),
+    Option(
+        "metrics_listen",
+        values.listen,
+        _MONITORING,
+        "ADDRESS",
+        "Serve the metrics on this address in place of that of --http, and without TLS unless it has TLS "
+        "parameters.",
+    ),
+    Option(
+        "metrics_token_file",
+        values.path,
+        _MONITORING,
+        "FILE",
+        "Serve the metrics only to clients that send the token in this file, as Authorization: Bearer TOKEN.",
+    ),
+    Option(
+        "metrics_max_queues",
+        values.whole(0, 2**31 - 1),
+        _MONITORING,
+        "COUNT",
+        "Maximum number of queues in the metrics for Prometheus; those left out are counted.",
+        default="100",
+    ),
+    Option(
+        "instance_name",
+        values.instance_name,
+        _MONITORING,
+        "NAME",
+        "Name of this instance, the label alias of the metrics for Prometheus.",
+        default="the address of --listen",
+    ),
 )

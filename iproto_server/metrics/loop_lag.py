@@ -5,6 +5,13 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from typing import Final
+
+from iproto_server.managed_queue import Histogram
+
+WINDOW: Final = 15.0
+"""Seconds over which `recent` has the largest measurement, at least; twice as many at most."""
+BOUNDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
 
 class LoopLag:
@@ -27,6 +34,15 @@ class LoopLag:
         """The newest measurement, in seconds."""
         self.max = 0.0
         """The largest measurement since `take`, in seconds."""
+        self.measured = Histogram(BOUNDS)
+        """All measurements, in seconds."""
+        self._window_end = 0.0
+        self._in_window = self._in_last_window = 0.0
+
+    @property
+    def recent(self) -> float:
+        """The largest measurement of the last 15 to 30 seconds, in seconds; any number of readers may ask."""
+        return max(self._in_window, self._in_last_window)
 
     def start(self) -> None:
         """Start measuring, on the running loop."""
@@ -50,7 +66,15 @@ class LoopLag:
 
     def _measure(self, loop: asyncio.AbstractEventLoop) -> None:
         # Loops round their timers, so one may run slightly early.
-        self.last = max(0.0, self._clock() - self._due)
+        now = self._clock()
+        self.last = max(0.0, now - self._due)
         if self.last > self.max:
             self.max = self.last
+        if now >= self._window_end:
+            # A window without measurements was blocked, so its end does not matter.
+            self._in_last_window, self._in_window = self._in_window, 0.0
+            self._window_end = now + WINDOW
+        if self.last > self._in_window:
+            self._in_window = self.last
+        self.measured.observe(self.last)
         self._schedule(loop)

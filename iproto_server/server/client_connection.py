@@ -19,6 +19,10 @@ Result = TypeVar("Result")
 class RequestStreams(Protocol):
     """The streams of a connection; `requests.streams.Streams` implements it."""
 
+    @property
+    def waiting(self) -> int:
+        """The number of postponed requests."""
+
     def postpone(self, request: Request) -> bool:
         """Queue a request behind a waiting call of its stream; return False if there is none."""
 

@@ -24,7 +24,20 @@ from iproto_server.server.connection.server_state import ServerState
 logger = logging.getLogger("iproto_server.server")
 
 _DEFAULTS: Final = Config()
-_HIDDEN: Final = frozenset(("apps", "graphite", "graphite_protocol", "graphite_prefix", "graphite_interval"))
+_HIDDEN: Final = frozenset(
+    (
+        "apps",
+        "graphite",
+        "graphite_interval",
+        "graphite_prefix",
+        "graphite_protocol",
+        "http",
+        "http_behind_proxy",
+        "metrics_listen",
+        "metrics_max_queues",
+        "metrics_token_file",
+    )
+)
 """Options that Tarantool's `box.cfg` lacks, or that the configuration has under another name."""
 
 _DYNAMIC: Final = frozenset(

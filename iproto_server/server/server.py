@@ -51,6 +51,7 @@ from iproto_server.storage.wal import WalMode
 
 if TYPE_CHECKING:
     from iproto_server.metrics.graphite import GraphiteReporter
+    from iproto_server.server.http.http_server import HttpServer
 
 logger = logging.getLogger("iproto_server.server")
 
@@ -68,6 +69,8 @@ FEATURES = (
     Feature.SPACE_AND_INDEX_NAMES,
     Feature.WATCH_ONCE,
 )
+TOKEN_MIN = 16
+"""Minimum length of the token for the metrics."""
 LAST_GRACE = 0.5
 """Seconds after the deadline of a stop for cancelled tasks and for answers that are being sent."""
 
@@ -92,7 +95,8 @@ class Server:
 
     Raises:
         ApplicationConflict: two applications define one procedure.
-        ConfigError: the files of a TLS address cannot be used, or memory is limited and nothing is compiled.
+        ConfigError: the files of a TLS address or of the token cannot be used, HTTP would be open to other
+            machines, or memory is limited and nothing is compiled.
     """
 
     def __init__(
@@ -107,12 +111,16 @@ class Server:
                 "memtx_memory needs the compiled modules: install this package again without"
                 " IPROTO_SERVER_PURE_PYTHON"
             )
+        if config.http_problem is not None:
+            raise ConfigError(config.http_problem)
+        self._token = _read_token(config.token_file)
         self._initial_config = config
         self._import_anew = import_anew
         self._open_storage = storage
         self.listeners = Listeners(config)
         self.served = ServedApplications(applications)
         self._reporter: GraphiteReporter | None = None
+        self._http: HttpServer | None = None
         self._lag = LoopLag()
         self._deadline = Deadline()
         self.has_started = False
@@ -199,6 +207,7 @@ class Server:
             self.listeners.read_certificates,
             self._import_anew,
         )
+        self._make_http()
         self.served.run_setups()
         self._configure_guest()
         await state.batch.drain()
@@ -218,6 +227,8 @@ class Server:
             for address in self.config.listen:
                 box.listen.append(await self.listeners.listen(address, state, Connection))
             await self._listen_1_5()
+            if self._http is not None:
+                await self._http.listen()
         except OSError:
             self._is_refused = True
             await self.stop()
@@ -229,7 +240,7 @@ class Server:
 
     def _serve_operators(self) -> None:
         """Let clients call the procedures for operators."""
-        queues = ApplicationQueues(self.box, lambda: self.served.current)
+        queues = self._queues = ApplicationQueues(self.box, lambda: self.served.current)
         view = OperatorView(
             self.state,
             self.box,
@@ -272,6 +283,45 @@ class Server:
         for address in self.config.listen_1_5:
             await self.listeners.listen(address, self.state, Connection15, ", protocol of Tarantool 1.5")
 
+    def _make_http(self) -> None:
+        """Make the HTTP server, before clients connect: its libraries take a while to import."""
+        config = self.config
+        if not config.http_addresses:
+            return
+        from iproto_server.metrics.prometheus import PrometheusMetrics
+        from iproto_server.server.http.application import http_application
+        from iproto_server.server.http.health import Health
+        from iproto_server.server.http.http_server import HttpServer
+        from iproto_server.server.http.metrics_page import MetricsPage
+
+        log = self.state.rate_limited_log
+        health = Health(self.state, self.storage.log)
+        metrics = PrometheusMetrics(
+            self.box,
+            self._lag,
+            self._server_counters,
+            lambda: self.served.metrics.by_application(),
+            self._queues.all,
+            config.metrics_max_queues,
+        )
+        page = MetricsPage(
+            metrics.families, lambda: config.instance_name or self.box.listen[0], self._token, log
+        )
+        server = self._http = HttpServer(self.listeners, log)
+        if config.http is not None:
+            own = page if config.metrics_listen is None else None
+            server.serve(config.http, http_application(health, own), ", HTTP")
+        if config.metrics_listen is not None:
+            server.serve(config.metrics_listen, http_application(health, page), ", HTTP for metrics")
+
+    def _server_counters(self) -> Iterator[tuple[str, int | float]]:
+        """The server's own counters, without the event loop's latency."""
+        yield from self._metrics.counters()
+        if self._http is not None:
+            yield "server.http.refused", self._http.admission.refused
+        if self._reporter is not None:
+            yield "server.graphite.dropped", self._reporter.dropped
+
     def _start_graphite(self) -> None:
         graphite = self.config.graphite
         if graphite is None:
@@ -305,6 +355,8 @@ class Server:
         await self._deadline.wait([*self._coroutines.tasks, *self.background_tasks.tasks], LAST_GRACE)
         await state.batch.drain()
         await shutdown.close_connections(LAST_GRACE)
+        if self._http is not None:
+            await self._http.stop(self._deadline, LAST_GRACE)
         state.hangups.stop()
         state.deadlines.stop()
         state.unsent.stop()
@@ -387,9 +439,27 @@ class Server:
     def metrics(self) -> Iterator[tuple[str, int | float]]:
         """The metrics of the applications and of the server, for Graphite."""
         yield from self.served.metrics
-        yield from self._metrics
-        if self._reporter is not None:
-            yield "server.graphite.dropped", self._reporter.dropped
+        yield from self.box.metrics.counters()
+        yield from self._server_counters()
+        yield from self._metrics.latency()
+
+
+def _read_token(file: Path | None) -> str | None:
+    """Return the token in a file. Raises ConfigError if it has none."""
+    if file is None:
+        return None
+    try:
+        token = file.read_text(encoding="utf-8").strip()
+    except OSError as error:
+        raise ConfigError(f"metrics_token_file {file}: {error.strerror}") from error
+    except UnicodeDecodeError:
+        raise ConfigError(f"metrics_token_file {file} is not a text") from None
+    if len(token) < TOKEN_MIN or not token.isascii() or not token.isprintable() or " " in token:
+        raise ConfigError(
+            f"metrics_token_file {file} has no token: at least {TOKEN_MIN} letters, digits and signs in one"
+            " line, such as the output of: openssl rand -hex 32"
+        )
+    return token
 
 
 def _rotate_logs(arguments: list[Any]) -> None:

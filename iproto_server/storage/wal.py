@@ -235,6 +235,11 @@ class WriteAheadLog:
             waiting.append(self._encode(waiting.lsn + 1, waiting.timestamp, requests), len(requests))
         return True
 
+    @property
+    def is_failing(self) -> bool:
+        """Whether the last write failed."""
+        return self._is_failing
+
     def position(self) -> int:
         """Return the LSN of the last row appended."""
         return self._waiting.lsn

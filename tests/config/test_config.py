@@ -345,6 +345,19 @@ class TestValues:
             ("graphite", "carbon", "is not an address"),
             ("graphite", "carbon:0", "expected HOST:PORT"),
             ("graphite", "unix:/carbon", "expected HOST:PORT"),
+            ("http", "8080x", "is not an address"),
+            ("http", "127.0.0.1:8080?transport=tls", 'the transport "tls" is neither plain nor ssl'),
+            ("http", "", "is empty"),
+            ("http_behind_proxy", "maybe", "is neither true nor false"),
+            ("metrics_listen", "127.0.0.1", "is not an address"),
+            ("metrics_token_file", "", "is empty"),
+            ("metrics_max_queues", "-1", "out of bounds: from 0 to"),
+            ("metrics_max_queues", "all", "is not a whole number"),
+            ("instance_name", "", "is empty"),
+            ("instance_name", "-queue", "is not an instance name"),
+            ("instance_name", "my queue", "is not an instance name"),
+            ("instance_name", 'queue"', "is not an instance name"),
+            ("instance_name", "q" * 64, "is not an instance name"),
             ("graphite_protocol", "pickle", "none of tcp, udp"),
             ("graphite_prefix", "", "is empty"),
             ("graphite_prefix", "a..b", "is not a metric prefix"),
@@ -466,6 +479,58 @@ class TestDirectories:
         assert load_config({"wal_dir": "logs"}).log_directory == Path("logs")
 
 
+class TestHttp:
+    TLS = "?transport=ssl&ssl_key_file=a.key&ssl_cert_file=a.crt"
+
+    def test_its_options(self) -> None:
+        config = load_config(
+            {
+                "http": "127.0.0.1:8080",
+                "metrics_listen": "[::1]:8081",
+                "metrics_token_file": "token",
+                "metrics_max_queues": "5",
+                "instance_name": "queue-1.example",
+                "work_dir": "/var/lib/jobs",
+            },
+            {"IPROTO_SERVER_HTTP_BEHIND_PROXY": "1"},
+        )
+        assert config.http_addresses == (Address("127.0.0.1", 8080), Address("::1", 8081))
+        assert config.http_behind_proxy
+        assert config.token_file == Path("/var/lib/jobs/token")
+        assert (config.metrics_max_queues, config.instance_name) == (5, "queue-1.example")
+        assert config.http_problem is None
+
+    def test_it_is_off_by_default(self) -> None:
+        config = load_config()
+        assert config.http_addresses == ()
+        assert config.http_problem is None
+        assert config.token_file is None
+
+    @pytest.mark.parametrize(
+        ("options", "problem"),
+        [
+            ({"http": "localhost:8080"}, ""),
+            ({"http": "unix:/run/http.sock"}, ""),
+            ({"http": "8080"}, "it needs TLS"),
+            ({"http": "10.0.0.1:8080", "metrics_token_file": "token"}, "it needs TLS"),
+            ({"http": "10.0.0.1:8080", "metrics_listen": "127.0.0.1:8081"}, "it needs TLS"),
+            ({"http": "10.0.0.1:8080" + TLS}, "can reach the metrics"),
+            ({"http": "10.0.0.1:8080" + TLS, "metrics_token_file": "token"}, ""),
+            ({"http": "10.0.0.1:8080" + TLS, "metrics_listen": "10.0.0.1:8081"}, ""),
+            ({"http": "10.0.0.1:8080", "http_behind_proxy": True}, "can reach the metrics"),
+            ({"http": "127.0.0.1:8080", "http_behind_proxy": True}, "can reach the metrics"),
+            ({"http": "127.0.0.1:8080", "http_behind_proxy": True, "metrics_token_file": "token"}, ""),
+            ({"metrics_listen": "10.0.0.1:8081"}, ""),
+        ],
+    )
+    def test_other_machines_need_tls_and_a_right_to_the_metrics(
+        self, options: dict[str, object], problem: str
+    ) -> None:
+        told = load_config(options).http_problem
+        assert problem in (told or "")
+        assert (told is None) == (problem == "")
+
+
 def test_the_defaults_that_help_shows_are_the_real_ones() -> None:
     real = Config()
     for option in OPTIONS:
@@ -490,6 +555,7 @@ def test_the_defaults_that_help_shows_are_the_real_ones() -> None:
     assert real.checkpoint_wal_threshold == 10**18
     assert (shown["snap_io_rate_limit"], real.snap_io_rate_limit) == ("no limit", None)
     assert (shown["memtx_memory"], real.memtx_memory) == ("no limit", None)
+    assert int(shown["metrics_max_queues"]) == real.metrics_max_queues
     assert shown["listen"] == str(real.listen[0])
     assert (shown["wal_mode"], shown["log_level"], shown["log_format"]) == (
         real.wal_mode,

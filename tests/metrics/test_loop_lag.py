@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from iproto_server.metrics.loop_lag import LoopLag
+from iproto_server.metrics.loop_lag import WINDOW, LoopLag
 
 
 class Clock:
@@ -66,5 +66,33 @@ def test_a_timer_that_runs_early_is_no_negative_lag() -> None:
         await measured(clock)
         assert lag.last == lag.max == 0.0
         lag.stop()
+
+    asyncio.run(scenario())
+
+
+def test_recent_is_the_largest_of_the_last_two_windows_for_all_readers() -> None:
+    async def scenario() -> None:
+        clock = Clock()
+        lag = LoopLag(period=0.001, clock=clock)
+        lag.start()
+        clock.now += 0.251
+        await measured(clock)
+        for _ in range(2):
+            assert round(lag.recent, 6) == 0.25
+        clock.now += 1.001
+        lag.take()
+        await measured(clock)
+        assert round(lag.recent, 6) == 1.0
+        lag._due = clock.now + WINDOW
+        clock.now += WINDOW
+        await measured(clock)
+        assert round(lag.recent, 6) == 1.0
+        lag._due = clock.now + WINDOW
+        clock.now += WINDOW
+        await measured(clock)
+        assert lag.recent == 0.0
+        lag.stop()
+        assert lag.measured.count >= 4
+        assert round(lag.measured.sum, 6) == 1.25
 
     asyncio.run(scenario())

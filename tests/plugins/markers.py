@@ -1,7 +1,8 @@
 """Markers that say what a test needs, derived from its fixtures and from the names that its code uses.
 
 `server`, `process`, `spark` and `unit` are set here; `unit` is what needs none of the others. The markers
-`real_tarantool`, `node`, `perl` and `carbon` stand in the tests: often only one parameter needs the program.
+`real_tarantool`, `node`, `perl`, `carbon` and `prometheus` stand in the tests: often only one parameter needs
+the program.
 A test marked `unit` that starts a process fails.
 """
 
@@ -32,7 +33,7 @@ PROCESS_MODULES = {"subprocess", "multiprocessing"}
 MODULES = ("tests.", "bench.")
 """Functions of these packages are looked into."""
 
-NEEDS = ("server", "process", "spark", "real_tarantool", "node", "perl", "carbon")
+NEEDS = ("server", "process", "spark", "real_tarantool", "node", "perl", "carbon", "prometheus")
 PROCESS_EVENTS = {"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.system"}
 
 _running: list[pytest.Item] = []

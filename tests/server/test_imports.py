@@ -36,25 +36,33 @@ from tests.running_server import QUEUE_APPLICATION
 MODULES: Final = "tests.server.modules_application:app"
 
 NOT_FOR_A_START: Final = {
+    "anyio": "belongs to starlette",
     "ctypes": "calls ICU, for indexes with a collation",
     "difflib": "suggests keys of a configuration file",
     "email": "belongs to importlib.metadata",
     "fractions": "encodes decimals with a fraction in keys of indexes",
+    "h11": "belongs to uvicorn",
     "importlib.metadata": "reads the version for --version",
     "importlib.resources": "takes longer than pkgutil, which reads a package's file as well",
     "iproto_server.config.tls": "reads certificates",
     "iproto_server.metrics.graphite": "reports to Graphite",
     "iproto_server.metrics.graphite_sender": "reports to Graphite",
+    "iproto_server.metrics.exposition": "writes metrics for Prometheus",
+    "iproto_server.metrics.prometheus": "collects metrics for Prometheus",
     "iproto_server.protocol.tarantool15": "is for clients of Tarantool 1.5",
+    "iproto_server.server.http": "serves HTTP",
     "iproto_server.server.tarantool15": "is for clients of Tarantool 1.5",
     "iproto_server.testing": "is for tests",
     "iproto_server.tools": "is for other commands",
     "rich": "shows tables of operators' commands",
+    "prometheus_client": "writes metrics for Prometheus",
+    "starlette": "serves HTTP",
     "sysconfig": "finds Python's own modules at a reload",
     "tarantool": "is the connector of `play`",
     "textual": "is the screen of `top`",
     "tempfile": "belongs to importlib.resources",
     "tomllib": "reads a configuration file",
+    "uvicorn": "serves HTTP",
     "yaml": "is the format of `cat`",
 }
 """Modules, with all that is in them, that a plain server does without, and what they are for."""

@@ -11,6 +11,7 @@ from iproto_server.box.api.core import BoxCore
 from iproto_server.box.api.ddl.space_schema import SpaceSchema
 from iproto_server.box.api.instance.cfg import Configuration, boolean, wrong_value
 from iproto_server.box.api.instance.info import Info
+from iproto_server.box.api.instance.metrics import Metrics
 from iproto_server.box.api.instance.slab import Memory, Runtime, Slab
 from iproto_server.box.api.instance.stat import Statistics
 from iproto_server.box.api.schema import Schema
@@ -48,6 +49,7 @@ class Box(BoxCore):
         info, stat, slab, runtime: state and statistics of the instance.
         cfg: the options; the server replaces it by one that has all of its options.
         memory: the memory in use.
+        metrics: counters, gauges and histograms of applications.
     """
 
     def __init__(
@@ -67,6 +69,7 @@ class Box(BoxCore):
         self.stat = Statistics()
         self.memory = Memory(self.catalog)
         self.info = Info(self, self.memory)
+        self.metrics = Metrics()
         self.slab = Slab(self.memory)
         self.runtime = Runtime(self.memory)
         self.cfg = Configuration(lambda: {"read_only": self.is_read_only}, self._configure)

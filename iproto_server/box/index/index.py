@@ -259,6 +259,10 @@ class Index(ABC):
         """The tree of a primary index if compiled code can make the keys from the rows; otherwise None."""
         return None
 
+    def bsize(self) -> int:
+        """Return the bytes of memory of the entries, without the rows; 0 in pure Python: unknown."""
+        return 0
+
     def values_size(self) -> int:
         """The bytes of all values of a primary index."""
         return sum(len(value) for _, value in self.items())

@@ -13,6 +13,7 @@ from iproto_server.box.index.iterator_type import DESCENDING, IteratorType
 from iproto_server.box.index.sorted_map import Tree, TreeView, open_view
 from iproto_server.box.key.key_def import KeyDef, key_layout
 from iproto_server.box.key.key_encoding import prefix_end
+from iproto_server.native import IS_COMPILED
 
 _EQ: Final = int(IteratorType.EQ)
 _ITERATORS: Final = frozenset(map(int, IteratorType)) - frozenset(range(7, 12))
@@ -109,6 +110,10 @@ class TreeIndex(Index):
 
     def rows_tree(self) -> object:
         return self._tree if self.holds_rows else None
+
+    def bsize(self) -> int:
+        size: int = self._tree.__sizeof__() if IS_COMPILED else 0
+        return size
 
     def values_size(self) -> int:
         size: int = self._tree.values_size()

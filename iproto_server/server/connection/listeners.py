@@ -53,7 +53,6 @@ class Listeners:
         Raises:
             OSError: the address cannot be used.
         """
-        context = self._contexts.get(address)
 
         def connect(ticket: Ticket) -> Connection:
             return kind(state, ticket)
@@ -62,10 +61,26 @@ class Listeners:
             return kind.refusal(state, error)
 
         factory = ConnectionFactory(connect, refuse, state.admission, state.rate_limited_log)
+        return str(await self.accept(address, factory, suffix))
+
+    async def accept(self, address: Address, factory: ConnectionFactory, suffix: str = "") -> Address:
+        """Accept connections of any protocol on an address.
+
+        Parameters:
+            address: the address.
+            factory: creates the connections.
+            suffix: the end of the log line.
+
+        Returns: the address with its real port.
+
+        Raises:
+            OSError: the address cannot be used.
+        """
+        context = self._contexts.get(address)
         listener = await listen(address, factory, self._config.work_dir, context)
         self._listeners[address].append(listener)
         logger.info("listening on %s%s%s", listener.address, ", TLS" if context else "", suffix)
-        return str(listener.address)
+        return listener.address
 
     def close(self) -> None:
         """Accept no more connections."""
@@ -93,7 +108,7 @@ class Listeners:
 def tls_contexts(config: Config) -> dict[Address, ssl.SSLContext]:
     """Make the TLS context of each address that has TLS. Raises ConfigError."""
     contexts: dict[Address, ssl.SSLContext] = {}
-    for address in (*config.listen, *config.listen_1_5):
+    for address in (*config.listen, *config.listen_1_5, *config.http_addresses):
         if address.tls is not None:
             try:
                 contexts[address] = address.tls.context(config.work_dir)

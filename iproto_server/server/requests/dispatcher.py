@@ -55,6 +55,7 @@ class Dispatcher:
         handle: answers one request now or, if a call waits, later: (connection, frame). The answer goes to
             the connection's `reply`; the frame is the request's header and body.
         errors: number of error responses.
+        postponed: number of requests that waited in the queues of streams.
     """
 
     def __init__(
@@ -74,6 +75,7 @@ class Dispatcher:
         self.calls = Calls(box, procedures, run_coroutine)
         self._requests: Counter[int] = Counter()
         self.errors = 0
+        self.postponed = 0
         self.authentication = Authentication(box, self.failed, log)
         self._handlers: dict[int, Handler] = {
             **RowRequests(box).handlers,
@@ -171,6 +173,7 @@ class Dispatcher:
         if streams is None:
             streams = connection.streams = Streams(self._transactions, self._box.interactive)
         if streams.postpone(request):
+            self.postponed += 1
             connection.postponed()
             return
         version = self._catalog.schema_version

@@ -83,6 +83,11 @@ class Streams:
         self._interactive = interactive
         self._streams: dict[int, Stream] = {}
 
+    @property
+    def waiting(self) -> int:
+        """The number of postponed requests."""
+        return sum(len(stream.pending) for stream in self._streams.values())
+
     def postpone(self, request: Request) -> bool:
         """Queue a request behind a waiting call of its stream; return False if there is none."""
         stream = self._streams.get(request.stream_id)

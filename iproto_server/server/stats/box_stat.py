@@ -9,7 +9,7 @@ from iproto_server.protocol.constants import RequestType
 from iproto_server.server.checkpointer import Checkpointer
 from iproto_server.server.connection.server_state import ServerState
 from iproto_server.server.requests.dispatcher import Dispatcher
-from iproto_server.server.stats.process_memory import memory_limit, memory_used
+from iproto_server.server.stats.process_memory import memory_limit, memory_used, memory_virtual
 from iproto_server.server.stats.rates import Rates
 
 _SHOWN: Final = (
@@ -52,6 +52,7 @@ class BoxStatExporter:
         box.stat.net.source = self._network_now
         box.stat.reset = self._reset
         box.memory.used = memory_used
+        box.memory.virtual = memory_virtual
         box.memory.limit = memory_limit
         box.memory.network = self._unsent
         box.is_taking_snapshot = lambda: checkpointer.is_running
@@ -86,12 +87,18 @@ class BoxStatExporter:
             "CONNECTIONS": self._server.admission.accepted,
             "REQUESTS": requests,
             "REQUESTS_IN_PROGRESS": requests,
+            "REQUESTS_IN_STREAM_QUEUE": self._dispatcher.postponed,
         }
 
     def _network_now(self) -> dict[str, dict[str, int]]:
         rates = self._network.now()
         rates["CONNECTIONS"]["current"] = len(self._server.connections)
         rates["REQUESTS"]["current"] = rates["REQUESTS_IN_PROGRESS"]["current"] = self._server.in_flight
+        rates["REQUESTS_IN_STREAM_QUEUE"]["current"] = sum(
+            connection.streams.waiting
+            for connection in self._server.connections
+            if connection.streams is not None
+        )
         return rates
 
     def _unsent(self) -> int:

@@ -29,9 +29,15 @@ class ApplicationMetrics:
         self._failed: set[Metrics] = set()
 
     def __iter__(self) -> Counters:
+        for _, name, value in self.by_application():
+            yield name, value
+
+    def by_application(self) -> Iterator[tuple[str, str, int | float]]:
+        """Yield the counters with the application's name first."""
         for application in self._applications:
             for source in application.metric_sources:
-                yield from self._of(application.name, source)
+                for name, value in self._of(application.name, source):
+                    yield application.name, name, value
 
     def _of(self, name: str, source: Metrics) -> list[tuple[str, int | float]]:
         """Return an application's counters; none after an error, which is logged once in a row."""

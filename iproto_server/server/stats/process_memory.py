@@ -20,6 +20,14 @@ def memory_used() -> int:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
+def memory_virtual() -> int:
+    """Return the bytes of the process's address space; 0 if the system does not report them."""
+    try:
+        return int(_STATUS.read_text().split()[0]) * _PAGE
+    except OSError:
+        return 0
+
+
 def memory_limit() -> int:
     """Return the bytes available to the process: the machine's memory or a lower limit."""
     limits = [os.sysconf("SC_PHYS_PAGES") * _PAGE]

@@ -13,7 +13,7 @@ from iproto_server.storage.wal import WriteAheadLog
 
 
 class ServerMetrics:
-    """Iterates over the server's own metrics, as pairs of a name and a number.
+    """The server's own metrics, as pairs of a name and a number.
 
     Parameters:
         state: counts connections and bytes.
@@ -40,7 +40,14 @@ class ServerMetrics:
         self._lag = lag
         self._memory = memory
 
-    def __iter__(self) -> Counters:
+    def latency(self) -> Counters:
+        """Iterate over the event loop's latency, since the last call."""
+        last, longest = self._lag.take()
+        yield "server.loop_lag.last", last
+        yield "server.loop_lag.max", longest
+
+    def counters(self) -> Counters:
+        """Iterate over all others."""
         state, dispatcher, log = self._state, self._dispatcher, self._log
         yield from requests_by_name(dispatcher.requests)
         yield "server.errors", dispatcher.errors
@@ -62,6 +69,3 @@ class ServerMetrics:
         yield "server.wal.bytes", log.size
         yield "server.wal.failures", log.failures
         yield from self._checkpointer.counters()
-        last, longest = self._lag.take()
-        yield "server.loop_lag.last", last
-        yield "server.loop_lag.max", longest

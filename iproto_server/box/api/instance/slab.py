@@ -27,6 +27,7 @@ class Memory:
 
     Attributes:
         used: returns the process's memory; set by the server.
+        virtual: returns the size of the process's address space.
         limit: returns the greatest memory that the process may use.
         network: returns the number of bytes waiting to be sent to clients.
     """
@@ -34,6 +35,7 @@ class Memory:
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
         self.used: Callable[[], int] = lambda: 0
+        self.virtual: Callable[[], int] = lambda: 0
         self.limit: Callable[[], int] = lambda: 0
         self.network: Callable[[], int] = lambda: 0
 
@@ -45,9 +47,9 @@ class Memory:
         return rows + outside
 
     def data_held(self) -> int:
-        """The same, with the free blocks between them."""
+        """The same, with the free blocks between them; in pure Python, the process."""
         if not IS_COMPILED:
-            return self.data()
+            return max(self.used(), self.data())
         held, _, _, outside = memory_usage()
         return held + outside
 
@@ -57,7 +59,7 @@ class Memory:
 
     def arena(self) -> int:
         """Rows and indexes with free blocks, which count against the quota; in pure Python, the process."""
-        return self.data_held() + self.indexes() if IS_COMPILED else self.used()
+        return self.data_held() + self.indexes()
 
     def quota(self) -> int:
         """The option `memtx_memory`, or the greatest memory that the process may use."""
@@ -75,10 +77,13 @@ class Slab:
         self._memory = memory
 
     def info(self) -> dict[str, int | str]:
-        """Rows (`items`), rows and indexes (`arena`), and their share of the limit (`quota`), in bytes."""
+        """Rows (`items`), rows and indexes (`arena`), and their share of the limit (`quota`), in bytes.
+
+        In pure Python, whose objects have no blocks of their own, items and arena are held by the process.
+        """
         memory = self._memory
         rows, held, arena, quota = memory.data(), memory.data_held(), memory.arena(), memory.quota()
-        arena_used = rows + memory.indexes() if IS_COMPILED else arena
+        arena_used = rows + memory.indexes()
         return {
             "items_size": held,
             "items_used": rows,

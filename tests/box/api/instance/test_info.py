@@ -76,11 +76,11 @@ def test_slab_tells_of_rows_indexes_and_the_limit(box: Box) -> None:
     slab: dict[str, Any] = dict(box.slab.info())
     held = box.memory.arena()
     assert slab == {
-        "items_size": held - index if IS_COMPILED else data,
+        "items_size": held - index if IS_COMPILED else data + 1000,
         "items_used": data,
         "items_used_ratio": f"{100 * data / slab['items_size']:.2f}%",
         "arena_size": held if IS_COMPILED else data + 1000,
-        "arena_used": data + index if IS_COMPILED else data + 1000,
+        "arena_used": data + index,
         "arena_used_ratio": f"{100 * slab['arena_used'] / slab['arena_size']:.1f}%",
         "quota_size": 8 * data,
         "quota_used": slab["arena_size"],

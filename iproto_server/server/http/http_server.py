@@ -1,0 +1,110 @@
+"""The HTTP server: runs in the server's own event loop, and starts and stops with it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Sequence
+
+from starlette.applications import Starlette
+from uvicorn.config import Config as UvicornConfig
+from uvicorn.server import ServerState as UvicornState
+
+from iproto_server.config.address import Address
+from iproto_server.server.connection.listener import ConnectionFactory
+from iproto_server.server.connection.listeners import Listeners
+from iproto_server.server.deadline import Deadline
+from iproto_server.server.http.http_connection import (
+    IDLE_TIMEOUT,
+    MAX_HEADERS,
+    HttpAdmission,
+    HttpConnection,
+    refusal,
+)
+from iproto_server.server.limits.admission import Ticket
+from iproto_server.server.limits.rate_limited_log import RateLimitedLog
+
+
+class HttpServer:
+    """Serves ASGI applications.
+
+    Parameters:
+        listeners: the listening sockets of the server, which closes them.
+        log: logs what clients can cause in any number.
+
+    Attributes:
+        admission: counts the connections.
+    """
+
+    def __init__(self, listeners: Listeners, log: RateLimitedLog) -> None:
+        self._listeners = listeners
+        self._log = log
+        self._state = UvicornState()
+        self._all_closed = asyncio.Event()
+        self._served: list[tuple[Address, ConnectionFactory, str]] = []
+        self.admission = HttpAdmission(log)
+
+    def serve(self, address: Address, application: Starlette, suffix: str) -> None:
+        """Serve an application on an address, once `listen` is called.
+
+        Parameters:
+            address: the address.
+            application: the application.
+            suffix: the end of the log line.
+        """
+        config = UvicornConfig(
+            application,
+            http="h11",
+            ws="none",
+            lifespan="off",
+            interface="asgi3",
+            log_config=None,
+            # Above warnings, which clients can cause in any number.
+            log_level="error",
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            timeout_keep_alive=IDLE_TIMEOUT,
+            h11_max_incomplete_event_size=MAX_HEADERS,
+        )
+        config.load()
+
+        def connect(ticket: Ticket) -> HttpConnection:
+            return HttpConnection(config, self._state, ticket, self._log, self._one_closed)
+
+        factory = ConnectionFactory(connect, refusal, self.admission, self._log)
+        self._served.append((address, factory, suffix))
+
+    async def listen(self) -> None:
+        """Accept connections. Raises OSError if an address cannot be used."""
+        for address, factory, suffix in self._served:
+            await self._listeners.accept(address, factory, suffix)
+
+    async def stop(self, deadline: Deadline, grace: float) -> None:
+        """Let the running requests end within the deadline, then close the connections.
+
+        Parameters:
+            deadline: the deadline of the stop.
+            grace: seconds after it for responses that are being sent.
+        """
+        for connection in self._connections():
+            connection.finish()
+        await deadline.wait(list(self._state.tasks), grace)
+        if self._state.connections:
+            self._all_closed.clear()
+            all_closed = asyncio.ensure_future(self._all_closed.wait())
+            await deadline.wait((all_closed,), grace)
+            all_closed.cancel()
+        for connection in self._connections():
+            connection.transport.abort()
+        for task in list(self._state.tasks):
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+
+    def _one_closed(self) -> None:
+        if not self._state.connections:
+            self._all_closed.set()
+
+    def _connections(self) -> Sequence[HttpConnection]:
+        return [each for each in self._state.connections if isinstance(each, HttpConnection)]
