@@ -115,7 +115,7 @@ static PyObject *row_of(PyObject *values, PyObject *format)
     buffer_free(&buffer);
     PyObject *fields = raw ? plain_fields(values) : NULL;
     if (fields)
-        row = new_tuple(raw, format, fields);
+        row = fields == Py_None ? stored_tuple(raw, format) : new_tuple(raw, format, fields);
     Py_XDECREF(fields);
     Py_XDECREF(raw);
     return row;

@@ -119,6 +119,7 @@ static void tuple_dealloc(PyObject *self)
 /* For other files: a tuple of bytes, and of a list of fields or NULL. */
 PyObject *new_tuple(PyObject *raw, PyObject *format, PyObject *fields)
 {
+    assert(PyBytes_CheckExact(raw) && (!fields || PyList_CheckExact(fields)));
     TupleObject *self = (TupleObject *)free_list_new(&free_tuples, &Tuple_Type);
     if (self) {
         self->base.raw = Py_NewRef(raw);

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from decimal import Decimal
 from itertools import pairwise
 from typing import Any
 
 import pytest
 
 from iproto_server import Box, BoxError, Space, Tuple, pack
+from iproto_server.codec.msgpack import Raw
 from tests.native.python_methods import use_python_methods
 
 
@@ -230,3 +232,20 @@ def test_operations_of_procedures(kind: Any, operations: list[Any]) -> None:
                 result = error.code, error.message
             told.append((repr(result), [[*row] for row in space.select()]))
     assert told[0] == told[1]
+
+
+@pytest.mark.parametrize(
+    "value", [Raw(b"\x05"), [7], {"a": 1}, Tuple(pack([1])), True, "text", Decimal("1.5")]
+)
+@pytest.mark.parametrize("kind", [list, tuple])
+def test_a_row_that_was_stored_is_read(box: Box, kind: Any, value: Any) -> None:
+    space, expected = create(box), [1, value.fields if isinstance(value, Tuple) else value, 3]
+    if isinstance(value, Raw) and not isinstance(value, Tuple):
+        expected[1] = 5
+    seen: list[Any] = []
+    space.on_replace(lambda old, new: seen.append((new[0], new[1], new[2], [*new], new.fields)))
+    for store in (space.insert, space.replace):
+        stored = store(kind([1, value, 3]))
+        assert stored.fields == stored == [*stored] == expected
+    space.upsert(kind([1, value, 3]), [("=", 2, 4)])
+    assert seen == [(*row, row, row) for row in (expected, expected, [*expected[:2], 4])]
