@@ -17,6 +17,7 @@ __all__ = [
     "Application",
     "Box",
     "BoxError",
+    "Durations",
     "ErrorCode",
     "Float64",
     "Histogram",
@@ -63,12 +64,20 @@ if TYPE_CHECKING:
     from iproto_server.codec.msgpack import pack
     from iproto_server.codec.number64 import Float64, Number64
     from iproto_server.errors import BoxError, ErrorCode
-    from iproto_server.managed_queue import Histogram, ManagedQueue, StoredQueue, TaskInfo, TaskState
+    from iproto_server.managed_queue import (
+        Durations,
+        Histogram,
+        ManagedQueue,
+        StoredQueue,
+        TaskInfo,
+        TaskState,
+    )
 else:
     _MODULES = {
         "ABSENT": "iproto_server.box.txn.transactional_dict",
         "Application": "iproto_server.app",
         "BoxError": "iproto_server.errors",
+        "Durations": "iproto_server.managed_queue",
         "ErrorCode": "iproto_server.errors",
         "Float64": "iproto_server.codec.number64",
         "Histogram": "iproto_server.managed_queue",

@@ -5,15 +5,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 from iproto_server import ABSENT, Box, TransactionalTwoWayDict
 from queue_lua_compat.retries import Retries
 
 logger = logging.getLogger("queue_lua_compat.task_owners")
-
-_TAKEN_AT_MAX: Final = 10_000
-"""The number of times from which on those of tasks without an owner are removed."""
 
 
 class TaskOwners(TransactionalTwoWayDict[Any, int]):
@@ -32,8 +29,8 @@ class TaskOwners(TransactionalTwoWayDict[Any, int]):
     Attributes:
         sessions: the id of the owning session, by the key of the task.
         tasks: the keys of the tasks a session owns, by the id of the session.
-        taken_at: when tasks were taken, in nanoseconds since 1970; the queue sets it. The times of tasks
-            without an owner stay for a while, as a rollback may give the owner back.
+        taken_at: when tasks were taken, in nanoseconds since 1970, if `put` was told; also of some tasks that
+            are taken no longer.
     """
 
     _box: Box
@@ -42,13 +39,12 @@ class TaskOwners(TransactionalTwoWayDict[Any, int]):
         self, box: Box, release: Callable[[Any], object], kept: dict[str, Any] | None = None
     ) -> None:
         kept = {} if kept is None else kept
-        super().__init__(box, kept.setdefault("owners", {}), kept.setdefault("owned", {}))
+        super().__init__(box, kept.setdefault("owners", {}), kept.setdefault("owned", {}), kept.setdefault("taken at", {}))
         self._release = release
         self._releases = Retries(box, self._release_unowned, logger, "release tasks")
         self.sessions: dict[Any, int] = self.values
         self.tasks: dict[int, set[Any]] = self.keys
-        self.taken_at: dict[Any, int] = kept.setdefault("taken at", {})
-        self._taken_at_max = _TAKEN_AT_MAX
+        self.taken_at: dict[Any, int] = self.moments
 
     def remove_all(self) -> None:
         """Remove the owners of all tasks."""
@@ -66,15 +62,6 @@ class TaskOwners(TransactionalTwoWayDict[Any, int]):
         if keys:
             self._box.on_commit(partial(self._releases.run, keys))
         return keys
-
-    def forget_old_times(self) -> None:
-        """Remove the times of tasks without an owner if there are many."""
-        if len(self.taken_at) <= self._taken_at_max:
-            return
-        sessions = self.sessions
-        for key in [key for key in self.taken_at if key not in sessions]:
-            del self.taken_at[key]
-        self._taken_at_max = max(2 * len(self.taken_at), _TAKEN_AT_MAX)
 
     def _release_unowned(self, key: Any) -> None:
         """Release a task without an owner, as the server's own session, whose rights cannot be revoked."""

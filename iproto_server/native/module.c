@@ -2,7 +2,7 @@
 #include "native.h"
 
 /* What the Python of native/__init__.py must know of: the number changes when twins, or what they are given, do. */
-#define INTERFACE 25
+#define INTERFACE 26
 
 #ifndef FINGERPRINT
 #define FINGERPRINT "" /* of the sources; setup.py defines it */
@@ -63,6 +63,7 @@ static PyTypeObject *const types[] = {
     &LogRows_Type,
     &Frames_Type,
     &DictUndo_Type,
+    &Durations_Type,
 };
 
 /* take_over(name, python): the compiled twin of a function or class, None where there is none. */

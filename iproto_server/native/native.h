@@ -312,6 +312,9 @@ int changed_indexes(Quick *primary, PyObject *secondaries, ChangedIndex *indexes
 /* two_way_dict.c */
 extern PyTypeObject DictUndo_Type;
 
+/* durations.c */
+extern PyTypeObject Durations_Type;
+
 /* methods.c: compiled methods of Python's classes */
 typedef struct {
     PyMethodDef definition;

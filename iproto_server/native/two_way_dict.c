@@ -4,8 +4,9 @@
  */
 #include "native.h"
 
-enum { BOX_TRANSACTIONS, BOX_VALUES, BOX_KEYS, DICT_SLOTS };
-static Slot slots[DICT_SLOTS] = {{"_transactions", 0}, {"values", 0}, {"keys", 0}};
+enum { BOX_TRANSACTIONS, BOX_VALUES, BOX_KEYS, BOX_MOMENTS, DICT_SLOTS };
+static Slot slots[DICT_SLOTS] = {{"_transactions", 0}, {"values", 0}, {"keys", 0}, {"moments", 0}};
+enum { MOMENTS_MAX = 1000 }; /* Python removes those of missing keys if there are so many more than two for each key */
 static PyObject *undo_name;
 
 /* -- what undoes a change, if its transaction is undone -- */
@@ -177,11 +178,26 @@ static int prepare(PyTypeObject *type)
     return 0;
 }
 
+/* Store a value, and when that was. Returns as `change`. */
+static PyObject *change_at(PyObject *self, PyObject *key, PyObject *value, PyObject *moment)
+{
+    PyObject *moments = get_slot(self, slots + BOX_MOMENTS), *values = get_slot(self, slots + BOX_VALUES);
+    if (!moments || !PyDict_CheckExact(moments) || !values || !PyDict_CheckExact(values)
+        || PyDict_GET_SIZE(moments) >= 2 * PyDict_GET_SIZE(values) + MOMENTS_MAX)
+        return NULL;
+    PyObject *changed = change(self, key, value);
+    if (changed && PyDict_SetItem(moments, key, moment) < 0)
+        Py_CLEAR(changed);
+    return changed;
+}
+
 enum { PUT, REMOVE, METHODS };
 static Method methods[METHODS];
 
 METHOD_FUNCTION(method_put)
 {
+    if (count == 3 && !names && args[2] != Py_None)
+        ANSWER(change_at(self, args[0], args[1], args[2]), methods[PUT]);
     ANSWER(count == 2 && !names ? change(self, args[0], args[1]) : NULL, methods[PUT]);
 }
 
@@ -191,7 +207,7 @@ METHOD_FUNCTION(method_remove)
 }
 
 static Method methods[METHODS] = {
-    METHOD_ENTRY("put", method_put, "put($self, key, value)\n--\n\nStore a value."),
+    METHOD_ENTRY("put", method_put, "put($self, key, value, moment=None)\n--\n\nStore a value, and when that was."),
     METHOD_ENTRY("remove", method_remove, "remove($self, key)\n--\n\nRemove a key, which may be missing."),
 };
 

@@ -219,11 +219,8 @@ class QueueSpace:
             ),
         )
         assert task is not None
-        self.owners.put(row[ID], session.id)
-        times = self.times_of(tube)
-        taken_at = self.owners.taken_at[row[ID]] = times.now()
-        times.taken(row[ID], row[CREATED] * 1000, taken_at)
-        self.owners.forget_old_times()
+        now = self.times_of(tube).taken(row[ID], row[CREATED] * 1000)
+        self.owners.put(row[ID], session.id, now)
         self.statistics.count(self.label, tube, "take")
         return task_of(task)
 

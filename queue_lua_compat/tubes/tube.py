@@ -431,7 +431,7 @@ class Tube(BulkCalls):
                 self.times.became_ready(task[TASK_ID])
         elif state == TAKEN:
             if event == "take":
-                self.times.taken(task_id, self.created(task), self.times.now())
+                self.times.taken(task_id, self.created(task))
             connection_id = self._session.current.id
             session_uuid = self._context.sessions.identify(connection_id)
             taken.insert([number, task_id, connection_id, session_uuid, timestamps.now(box)])

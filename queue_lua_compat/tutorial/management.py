@@ -27,7 +27,7 @@ class ManagedTutorialQueue(ManagedTasks):
         owners: the owners of taken tasks.
         waiting: the waiting calls.
         times: the queue's durations.
-        calls: the number of calls by name, without takes and acknowledgements.
+        calls: returns the number of calls by name, without takes and acknowledgements.
     """
 
     dialect: ClassVar[str] = "tutorial"
@@ -41,7 +41,7 @@ class ManagedTutorialQueue(ManagedTasks):
         owners: TaskOwners,
         waiting: WaitQueue,
         times: TaskTimes,
-        calls: Mapping[str, int],
+        calls: Callable[[], Mapping[str, int]],
     ) -> None:
         super().__init__(box, space.name, "tutorial", times)
         self._space = space
@@ -65,7 +65,7 @@ class ManagedTutorialQueue(ManagedTasks):
 
     def calls(self) -> dict[str, int]:
         """See `ManagedQueue`. Calls that are undone later are counted as well."""
-        return {**self._calls, **self.times.numbers}
+        return {**self._calls(), **self.times.numbers}
 
     def oldest_ready(self) -> float | None:
         """See `ManagedQueue`."""

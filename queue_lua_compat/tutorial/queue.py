@@ -44,10 +44,17 @@ _TAKE_BACK: Final = (("=", STATUS, READY),)
 _RELEASE: Final = (("=", STATUS, READY), ("=", RUN_AT, 0))
 _READY_KEY: Final = [READY]
 _DUE_BATCH: Final = 1000
-_CALLS: Final = ("put", "release")
-_BATCH: Final = 1000
 _NOT_GIVEN: Final = object()
 _KEPT: Final = "queue_lua_compat.tutorial"
+
+
+class _Kept:
+    """What survives reloads: the last task's id, and the numbers of calls of `put` and `release`."""
+
+    __slots__ = ("last_id", "put", "release")
+
+    def __init__(self) -> None:
+        self.last_id = self.put = self.release = 0
 
 
 class TutorialQueue:
@@ -85,13 +92,15 @@ class TutorialQueue:
         self._waiting.resume_with(self._take_when_woken)
         self._waiters = self._waiting.waiters
         self._owners = TaskOwners(box, self._take_back, kept)
-        self._taken_at = self._owners.taken_at
-        self._times = TaskTimes(box, kept)
-        self._calls: dict[str, int] = kept.setdefault("calls", dict.fromkeys(_CALLS, 0))
+        self._times = TaskTimes(box, kept, self._owners.taken_at)
+        self._ready_since = self._times.ready_since
+        self._waited_since = self._times.waited.since
+        self._served_since_taken = self._times.served.since_noted
+        self._kept: _Kept = kept.setdefault("puts", _Kept())
         self._due_timer = DueTimer(box, self._ready_due, "delayed tasks")
-        self._kept = kept
+        if not self._kept.last_id:
+            self._kept.last_id = newest_id(box, self._space)
         if is_start:
-            kept["last_id"] = newest_id(box, self._space)
             self._start()
         self._space.on_replace(self._task_changed, undo=self._change_undone)
         box.space["_truncate"].on_replace(self._truncated)
@@ -121,9 +130,10 @@ class TutorialQueue:
         Returns: the task.
         """
         delay = None if options is None else delay_of(options)
-        task_id, last_id = self._time_ns(), self._kept["last_id"]
-        if task_id <= last_id:
-            task_id = last_id + 1
+        time_ns, kept = self._time_ns, self._kept  # calling an attribute that is no method costs more
+        task_id = time_ns()
+        if task_id <= kept.last_id:
+            task_id = kept.last_id + 1
         if delay is None:
             row = [task_id, READY, 0, data]
         else:
@@ -131,8 +141,8 @@ class TutorialQueue:
         if data is _NOT_GIVEN:
             del row[-1]  # the space's format names the missing field in its error
         task = self._insert(row)
-        self._kept["last_id"] = task[0]
-        self._calls["put"] += 1
+        kept.last_id = task[0]
+        kept.put += 1
         return task.as_map()
 
     def put_many(
@@ -216,8 +226,8 @@ class TutorialQueue:
         task = self._space.delete(key)
         if task is None:
             raise _not_found(key)
-        now = self._time_ns()
-        self._times.served.append(now - self._taken_at.get(key, now))
+        served_since = self._served_since_taken
+        served_since(key)
         return task.as_map()
 
     def ack_many(self, box: Box, task_ids: object = _NOT_GIVEN, *_: object) -> list[TupleMap]:
@@ -256,7 +266,7 @@ class TutorialQueue:
         task = self._space.update(key, operations)
         if task is None:
             raise _not_found(key)
-        self._calls["release"] += 1
+        self._kept.release += 1
         return task.as_map()
 
     def stats(self, box: Box, *_: object) -> dict[str, int]:
@@ -282,6 +292,10 @@ class TutorialQueue:
             )
         ]
 
+    def _calls(self) -> dict[str, int]:
+        """Return the numbers of calls by name, without takes and acknowledgements."""
+        return {"put": self._kept.put, "release": self._kept.release}
+
     # -- ownership --
 
     def _take_first(self) -> TupleMap | None:
@@ -294,13 +308,8 @@ class TutorialQueue:
         key = found[0]
         task = self._space.update(key, _TAKE)
         assert task is not None
-        self._owners.put(key, session.id)
-        now, times = self._time_ns(), self._times
-        self._taken_at[key] = now
-        times.waited.append(now - (times.ready_since.pop(key, key) if times.ready_since else key))
-        if len(times.waited) >= _BATCH:
-            times.count()
-            self._owners.forget_old_times()
+        waited_since = self._waited_since  # calling an attribute that is no method costs more
+        self._owners.put(key, session.id, waited_since(key, key))
         return task.as_map()
 
     def _take_up_to(self, count: int) -> list[TupleMap]:
@@ -345,7 +354,7 @@ class TutorialQueue:
         if new is None:
             if old is not None:
                 self._owners.remove(old[0])
-                if self._times.ready_since:
+                if self._ready_since:
                     self._times.removed(old[0])
             return
         status = new[STATUS]

@@ -57,6 +57,45 @@ def test_it_uses_dicts_that_are_kept(box: Box) -> None:
     assert (values, keys) == ({1: 7, 2: 7}, {7: {1, 2}})
 
 
+def test_it_has_the_moments_of_its_keys(box: Box) -> None:
+    moments: dict[int, int] = {}
+    owners = TransactionalTwoWayDict(box, {}, {}, moments)
+    owners.put(1, 7, 100)
+    owners.put(2, 7)
+    owners.put(3, 7, None)
+    owners.put(4, 7, moment=400)
+    assert moments == {1: 100, 4: 400}
+    owners.put(1, 8, 101)
+    owners.put(4, 8)
+    assert moments == {1: 101, 4: 400}
+
+
+def test_an_undone_removal_leaves_the_moment(box: Box, owners: TransactionalTwoWayDict[Any, Any]) -> None:
+    box.atomic(owners.put, 1, 7, 100)
+    with pytest.raises(ZeroDivisionError), box.in_transaction():
+        owners.remove(1)
+        fail()
+    assert (owners.values, owners.moments) == ({1: 7}, {1: 100})
+
+
+@pytest.mark.parametrize("in_python", [False, True])
+def test_moments_of_removed_keys_are_forgotten(
+    box: Box, owners: TransactionalTwoWayDict[Any, Any], in_python: bool
+) -> None:
+    put = TransactionalTwoWayDict.put
+    if in_python:
+        put = native.in_python.get("TransactionalTwoWayDict.put", put)
+    put(owners, "held", 7, 5)
+    put(owners, "without", 7)
+    for key in range(3000):
+        box.atomic(put, owners, key, 8, key)
+        box.atomic(owners.remove, key)
+        assert len(owners.moments) <= 1006
+    assert owners.moments["held"] == 5
+    assert 2999 in owners.moments
+    assert 0 not in owners.moments
+
+
 @pytest.mark.parametrize("key", [1, "text", 1.5, (1, "text"), b"bytes", True])
 def test_keys_and_values_may_be_anything_hashable(
     box: Box, owners: TransactionalTwoWayDict[Any, Any], key: object
@@ -175,6 +214,7 @@ def test_random_changes_are_as_in_python(seed: int) -> None:
             play(box, owners, steps, is_undone=is_undone, in_python=in_python)
         assert pairs[0][1].values == pairs[1][1].values
         assert list(pairs[0][1].values) == list(pairs[1][1].values)
+        assert list(pairs[0][1].moments.items()) == list(pairs[1][1].moments.items())
         assert pairs[0][1].keys == pairs[1][1].keys == keys_by_value(pairs[0][1].values)
 
 
@@ -188,11 +228,11 @@ def play(
 ) -> None:
     try:
         with box.in_transaction():
-            for what, key, value in steps:
+            for place, (what, key, value) in enumerate(steps):
                 name = f"TransactionalTwoWayDict.{what}"
                 present = getattr(TransactionalTwoWayDict, what)
                 method = native.in_python.get(name, present) if in_python else present
-                method(owners, *((key, value) if what == "put" else (key,)))
+                method(owners, *((key, value, (None, place, 2**64)[value - 1]) if what == "put" else (key,)))
             if is_undone:
                 fail()
     except ZeroDivisionError:

@@ -1,52 +1,65 @@
-"""Durations that are counted many at a time are counted like single ones."""
+"""The durations of tasks are counted in histograms."""
 
 from __future__ import annotations
 
-from decimal import Decimal
+from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from iproto_server import Box, Histogram
+from iproto_server import Box, ManualClock
 from iproto_server.managed_queue import BOUNDS
 from queue_lua_compat.task_times import EARLIEST, TaskTimes
 
-ON_BOUNDS = st.sampled_from([round(bound * 1e9) + shift for bound in BOUNDS for shift in (-1, 0, 1)])
-DURATIONS = st.lists(ON_BOUNDS | st.integers(0, 10**13))
+
+def test_durations_are_counted_by_intervals() -> None:
+    clock = ManualClock()
+    times = TaskTimes(Box(clock=clock), {})
+    begun = clock.time_ns()
+    for bound in (*BOUNDS, 2 * BOUNDS[-1]):
+        clock.set_wall_clock(begun + round(bound * 1e9))
+        assert times.taken(1, begun) == clock.time_ns()
+    times.acknowledged(begun)
+    assert times.waits.counts == [1] * (len(BOUNDS) + 1)
+    assert times.waits.sum == pytest.approx(sum(BOUNDS) + 2 * BOUNDS[-1])
+    assert (times.services.counts[-1], times.services.count) == (1, 1)
+    assert times.numbers == {"take": len(BOUNDS) + 1, "ack": 1}
 
 
-@given(DURATIONS, DURATIONS)
-def test_many_at_a_time_are_like_single_ones(waited: list[int], served: list[int]) -> None:
+def test_what_is_looked_at_does_not_change_later() -> None:
     times = TaskTimes(Box(), {})
-    for durations, pending, name in ((waited, times.waited, "waits"), (served, times.served, "services")):
-        pending += durations
-        expected = Histogram()
-        for duration in durations:
-            expected.observe(duration / 1e9)
-        found: Histogram = getattr(times, name)
-        assert found.counts == expected.counts
-        assert found.sum == pytest.approx(expected.sum)
-    assert times.numbers == {"take": len(waited), "ack": len(served)}
+    found = times.waits
+    times.taken(1, times.now())
+    assert (found.count, times.waits.count) == (0, 1)
 
 
 def test_a_clock_that_steps_back_and_ids_that_are_no_times() -> None:
-    times = TaskTimes(Box(), {})
-    now = times.now()
-    times.waited += [-5, now - 7, Decimal(now) - 3, 2.5e9, now - EARLIEST + 1]
+    times = TaskTimes(Box(clock=ManualClock()), {})
+    for since in (times.now() + 5, times.now() - 2_500_000_000, 7, EARLIEST, 2.5e18, "id", None):
+        times.taken(since, since)  # type: ignore[arg-type]
     assert times.waits.count == 2
+    assert times.waits.counts[0] == 1
     assert times.waits.sum == pytest.approx(2.5)
-    assert times.numbers["take"] == 5
+    assert times.numbers["take"] == 7
 
 
-def test_a_batch_is_counted_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("queue_lua_compat.task_times._BATCH", 3)
-    times = TaskTimes(Box(), {})
-    for _ in range(3):
-        times.taken(1, times.now() - 10**9, times.now())
-    assert times.waited == []
-    for _ in range(4):
-        times.acknowledged(times.now() - 10**9)
-    times.acknowledged(None)
-    assert len(times.served) == 1
-    assert (times.waits.count, times.services.count, times.services.sum) == (3, 4, 4.0)
+def test_a_task_that_has_become_ready_again_waits_from_then_on() -> None:
+    clock = ManualClock()
+    times = TaskTimes(Box(clock=clock), {})
+    begun = clock.time_ns()
+    clock.advance(5)
+    times.became_ready(1)
+    clock.advance(2)
+    times.taken(1, begun)
+    times.taken(1, begun)
+    assert times.waits.sum == pytest.approx(2 + 7)
+
+
+def test_durations_survive_new_code() -> None:
+    kept: dict[str, Any] = {}
+    box = Box()
+    for _ in range(2):
+        times = TaskTimes(box, kept)
+        times.taken(1, times.now())
+        times.acknowledged(None)
+    assert times.numbers == {"take": 2, "ack": 2}
+    assert (times.waits.count, times.services.count) == (2, 0)

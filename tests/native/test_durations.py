@@ -1,0 +1,156 @@
+"""Durations are counted in compiled code as in Python."""
+
+from __future__ import annotations
+
+import gc
+import time
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from iproto_server import Durations, native
+from tests.compiled import needs_compiled_server
+
+pytestmark = needs_compiled_server
+
+EARLIEST = 10**18
+NOW = 1_600_000_000_000_000_000
+
+numbers = st.integers(-(2**63), 2**63 - 1)
+times = st.integers(EARLIEST, 2 * 10**18) | numbers
+bounds = st.lists(st.integers(0, 10**13), max_size=64, unique=True).map(sorted).map(tuple)
+moments = times | st.integers(-(2**70), 2**70) | st.sampled_from([None, True, 1.5e18, "id"])
+
+
+def _figures(durations: Any) -> tuple[int, list[int], float]:
+    return durations.calls, durations.counts, durations.sum
+
+
+def _both(now: Callable[[], int], limits: tuple[int, ...], earliest: int = EARLIEST) -> list[Any]:
+    both = [kind(now, limits, earliest, {}) for kind in (Durations, native.in_python["Durations"])]
+    assert type(both[0]) is not type(both[1])
+    return both
+
+
+@given(bounds, st.lists(st.tuples(times, moments), max_size=30), st.sampled_from([0, 7, EARLIEST]))
+def test_they_are_the_same(
+    limits: tuple[int, ...], steps: list[tuple[int, Any]], earliest: int
+) -> None:
+    now = 0
+    both = _both(lambda: now, limits, earliest)
+    for now, moment in steps:
+        assert both[0].since(moment, 1) == both[1].since(moment, 1) == now
+        assert _figures(both[0]) == _figures(both[1])
+
+
+@given(bounds, st.lists(st.integers(0, 64), max_size=20), st.integers(-1, 1))
+def test_bounds_belong_to_the_interval_below(
+    limits: tuple[int, ...], places: list[int], shift: int
+) -> None:
+    both = _both(lambda: NOW, limits)
+    for place in places:
+        if place < len(limits):
+            for each in both:
+                each.since(NOW - limits[place] - shift, 1)
+    assert _figures(both[0]) == _figures(both[1])
+
+
+@given(st.dictionaries(st.integers(0, 5), moments), st.lists(st.tuples(st.booleans(), st.integers(0, 5), moments)))
+def test_noted_moments_count_instead(noted: dict[int, Any], steps: list[tuple[bool, int, Any]]) -> None:
+    kinds = (Durations, native.in_python["Durations"])
+    copies = [dict(noted), dict(noted)]
+    both = [
+        kind(lambda: NOW, (10**9,), EARLIEST, copy) for kind, copy in zip(kinds, copies, strict=True)
+    ]
+    for is_noted, key, moment in steps:
+        found = [each.since_noted(key) if is_noted else each.since(moment, key) for each in both]
+        assert found == [None if is_noted else NOW] * 2
+        assert _figures(both[0]) == _figures(both[1])
+        assert copies[0] == copies[1]
+
+
+def test_the_clock_of_the_system_is_read_itself() -> None:
+    durations = Durations(time.time_ns, (10**9, 10**12), EARLIEST, {})
+    before = time.time_ns()
+    now = durations.since(before - 10**10, 1)
+    assert before <= now <= time.time_ns()
+    assert _figures(durations) == (1, [0, 1, 0], 10**10 + now - before)
+
+
+@pytest.mark.parametrize("kind", [Durations, native.in_python.get("Durations")])
+class TestWrongInput:
+    @pytest.mark.parametrize(
+        ("limits", "earliest", "text"),
+        [
+            (tuple(range(65)), 0, "there may be 64 bounds, not 65"),
+            ((), -1, "the earliest moment must not be negative"),
+        ],
+    )
+    def test_it_is_refused(self, kind: Any, limits: tuple[int, ...], earliest: int, text: str) -> None:
+        with pytest.raises(ValueError, match=text):
+            kind(time.time_ns, limits, earliest, {})
+
+    def test_a_clock_that_fails_changes_nothing(self, kind: Any) -> None:
+        durations = kind(lambda: 1 // 0, (), 0, {5: 5})
+        with pytest.raises(ZeroDivisionError):
+            durations.since(5, 1)
+        with pytest.raises(ZeroDivisionError):
+            durations.since_noted(5)
+        assert _figures(durations) == (0, [0], 0.0)
+
+    def test_keys_must_be_hashable(self, kind: Any) -> None:
+        durations = kind(time.time_ns, (), 0, {5: 5})
+        with pytest.raises(TypeError, match="unhashable"):
+            durations.since(5, [])
+        with pytest.raises(TypeError, match="unhashable"):
+            durations.since_noted([])
+        assert _figures(durations) == (0, [0], 0.0)
+
+    @pytest.mark.parametrize("arguments", [(), (1,), (1, 2, 3)])
+    def test_a_wrong_number_of_arguments_is_refused(self, kind: Any, arguments: tuple[int, ...]) -> None:
+        with pytest.raises(TypeError):
+            kind(time.time_ns, (), 0, {}).since(*arguments)
+
+
+def test_a_clock_without_numbers_is_refused() -> None:
+    with pytest.raises(TypeError):
+        Durations(lambda: "soon", (), 0, {}).since(5, 1)  # type: ignore[arg-type, return-value]
+    with pytest.raises(OverflowError):
+        Durations(lambda: 2**64, (), 0, {}).since(5, 1)
+
+
+@pytest.mark.parametrize("limits", [[1, 2], (1, "2"), (2**64,)])
+def test_bounds_must_be_a_tuple_of_integers(limits: Any) -> None:
+    with pytest.raises((TypeError, OverflowError)):
+        Durations(time.time_ns, limits, 0, {})
+
+
+def test_it_may_be_part_of_a_cycle() -> None:
+    class Noted(dict[Any, int]):
+        pass
+
+    noted = Noted()
+    noted["durations"] = Durations(time.time_ns, (), 0, noted)  # type: ignore[assignment]
+    seen = weakref.ref(noted)
+    del noted
+    gc.collect()
+    assert seen() is None
+
+
+def test_the_clock_is_let_go() -> None:
+    class Clock:
+        def now(self) -> int:
+            return NOW
+
+    clock = Clock()
+    durations = Durations(clock.now, (), 0, {})
+    seen = weakref.ref(clock)
+    del clock
+    assert durations.since(NOW, 1) == NOW
+    del durations
+    gc.collect()
+    assert seen() is None
