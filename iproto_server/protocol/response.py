@@ -109,11 +109,6 @@ def response_sync(response: bytes) -> int:
     return int.from_bytes(response[14:22], "big")
 
 
-def is_answer(frame: bytes) -> bool:
-    """Whether a whole frame answers a request, and is no event and no message before an answer."""
-    return not frame.startswith((_EVENT_HEADER, _CHUNK_START), 5)
-
-
 def response_version(response: bytes) -> int:
     """The schema version that a whole frame tells."""
     return int.from_bytes(response[24:28], "big")
