@@ -20,7 +20,7 @@ from iproto_server.native.sources import sources_in
 
 __all__ = ["IS_COMPILED", "PURE_PYTHON", "in_python", "module", "twin", "twin_methods"]
 
-_INTERFACE: Final = 26
+_INTERFACE: Final = 28
 """The number in `module.c`; it changes when twins, or what they are given, do."""
 
 _FOLDER: Final = Path(__file__).parent
