@@ -39,7 +39,9 @@ class TaskOwners(TransactionalTwoWayDict[Any, int]):
         self, box: Box, release: Callable[[Any], object], kept: dict[str, Any] | None = None
     ) -> None:
         kept = {} if kept is None else kept
-        super().__init__(box, kept.setdefault("owners", {}), kept.setdefault("owned", {}), kept.setdefault("taken at", {}))
+        super().__init__(
+            box, kept.setdefault("owners", {}), kept.setdefault("owned", {}), kept.setdefault("taken at", {})
+        )
         self._release = release
         self._releases = Retries(box, self._release_unowned, logger, "release tasks")
         self.sessions: dict[Any, int] = self.values

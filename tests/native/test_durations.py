@@ -37,9 +37,7 @@ def _both(now: Callable[[], int], limits: tuple[int, ...], earliest: int = EARLI
 
 
 @given(bounds, st.lists(st.tuples(times, moments), max_size=30), st.sampled_from([0, 7, EARLIEST]))
-def test_they_are_the_same(
-    limits: tuple[int, ...], steps: list[tuple[int, Any]], earliest: int
-) -> None:
+def test_they_are_the_same(limits: tuple[int, ...], steps: list[tuple[int, Any]], earliest: int) -> None:
     now = 0
     both = _both(lambda: now, limits, earliest)
     for now, moment in steps:
@@ -48,9 +46,7 @@ def test_they_are_the_same(
 
 
 @given(bounds, st.lists(st.integers(0, 64), max_size=20), st.integers(-1, 1))
-def test_bounds_belong_to_the_interval_below(
-    limits: tuple[int, ...], places: list[int], shift: int
-) -> None:
+def test_bounds_belong_to_the_interval_below(limits: tuple[int, ...], places: list[int], shift: int) -> None:
     both = _both(lambda: NOW, limits)
     for place in places:
         if place < len(limits):
@@ -59,13 +55,14 @@ def test_bounds_belong_to_the_interval_below(
     assert _figures(both[0]) == _figures(both[1])
 
 
-@given(st.dictionaries(st.integers(0, 5), moments), st.lists(st.tuples(st.booleans(), st.integers(0, 5), moments)))
+@given(
+    st.dictionaries(st.integers(0, 5), moments),
+    st.lists(st.tuples(st.booleans(), st.integers(0, 5), moments)),
+)
 def test_noted_moments_count_instead(noted: dict[int, Any], steps: list[tuple[bool, int, Any]]) -> None:
     kinds = (Durations, native.in_python["Durations"])
     copies = [dict(noted), dict(noted)]
-    both = [
-        kind(lambda: NOW, (10**9,), EARLIEST, copy) for kind, copy in zip(kinds, copies, strict=True)
-    ]
+    both = [kind(lambda: NOW, (10**9,), EARLIEST, copy) for kind, copy in zip(kinds, copies, strict=True)]
     for is_noted, key, moment in steps:
         found = [each.since_noted(key) if is_noted else each.since(moment, key) for each in both]
         assert found == [None if is_noted else NOW] * 2
