@@ -105,7 +105,7 @@ class Histogram:
 
 @twin
 class Durations:
-    """Counts how long ago moments were, by intervals, for a `Histogram` that is made only when it is looked at.
+    """Counts how long ago moments were, by intervals: what a `Histogram` is made of when it is looked at.
 
     Parameters:
         now: returns the time in nanoseconds.

@@ -28,8 +28,8 @@ class TransactionalTwoWayDict(TransactionalDict[Key, Value]):
     Attributes:
         values: the values by key; do not change them directly.
         keys: the keys of each value that any key has; do not change them directly.
-        moments: when keys were put, if `put` was told. Those of removed keys stay for a while, as a rollback may
-            give a key back.
+        moments: when keys were put, if `put` was told. Those of removed keys stay for a while, as a rollback
+            may give a key back.
     """
 
     __slots__ = ("keys", "moments")
