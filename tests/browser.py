@@ -60,6 +60,7 @@ class Browser:
         """Set the size of the page and its colours."""
         metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
         self.command("Emulation.setDeviceMetricsOverride", **metrics)
+        self.command("Emulation.setScrollbarsHidden", hidden=True)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.command("Emulation.setEmulatedMedia", features=[scheme])
 
@@ -85,9 +86,12 @@ class Browser:
 
     def write(self, selector: str, text: str) -> None:
         """Write into a field."""
-        element = self.find(selector)
-        self._post(f"/element/{element}/clear")
-        self._post(f"/element/{element}/value", text=text)
+        self._post(f"/element/{self.find(selector)}/clear")
+        self.press(selector, text)
+
+    def press(self, selector: str, keys: str) -> None:
+        """Press keys while an element has the focus."""
+        self._post(f"/element/{self.find(selector)}/value", text=keys)
 
     def text(self, selector: str) -> str:
         """Return the text of an element; nothing if it is not there."""

@@ -7,6 +7,7 @@ import { duration } from "./format.js";
 const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const short = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 2 });
 const number = (value) => (value === null || value === undefined ? "–" : short.format(value));
+const clock = (seconds, step) => new Date(seconds * 1000).toTimeString().slice(0, step < 60 ? 8 : 5);
 const UNITS = { number, seconds: (value) => (value === null || value === undefined ? "–" : duration(value)) };
 
 function options(chart, width) {
@@ -16,7 +17,7 @@ function options(chart, width) {
     width,
     height: 180,
     scales: { y: { range: (_, low, high) => [0, Math.max(high ?? 0, chart.least ?? 1) * 1.08] } },
-    axes: [axis, { ...axis, size: 62, values: (_, marks) => marks.map(show) }],
+    axes: [{ ...axis, space: 70, values: (_, marks, ...[, , step]) => marks.map((mark) => clock(mark, step)) }, { ...axis, size: 62, values: (_, marks) => marks.map(show) }],
     series: [
       { value: "{HH}:{mm}:{ss}" },
       ...chart.lines.map(([label, , tint]) => ({ label, stroke: color(`--${tint}`), width: 2, value: (_, value) => show(value) })),
