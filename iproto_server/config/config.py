@@ -86,6 +86,7 @@ class Config:
         log_format: "plain" or "json".
         graphite: the receiver of counters; None: none.
         http: address of the HTTP server; None: none.
+        http_host: further names under which browsers reach `http`.
         http_behind_proxy: whether a reverse proxy in front of it does TLS.
         metrics_listen: address of the metrics alone; None: that of `http`.
         metrics_token_file: file with the token for the metrics; None: none.
@@ -132,6 +133,7 @@ class Config:
     log_format: str = "plain"
     graphite: GraphiteConfig | None = None
     http: Address | None = None
+    http_host: tuple[str, ...] = ()
     http_behind_proxy: bool = False
     metrics_listen: Address | None = None
     metrics_token_file: Path | None = None

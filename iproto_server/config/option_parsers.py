@@ -96,6 +96,14 @@ def instance_name(value: object) -> str:
     return text
 
 
+def host_name(value: object) -> str:
+    """A host's name without a port."""
+    text = _text(value)
+    if not re.fullmatch(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*\.?", text):
+        raise ValueError(f'"{text}" is not the name of a host, such as queue.example.com')
+    return text
+
+
 def boolean(value: object) -> bool:
     """A flag."""
     if isinstance(value, bool):

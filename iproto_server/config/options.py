@@ -405,8 +405,18 @@ OPTIONS: tuple[Option, ...] = (
         values.listen,
         _MONITORING,
         "ADDRESS",
-        "Serve HTTP on this address: metrics for Prometheus at /metrics, /health and /ready. Written as for "
-        "--listen, with its TLS parameters, which an address that other machines can reach needs.",
+        "Serve HTTP on this address: the dashboard at /, metrics for Prometheus at /metrics, /health and "
+        "/ready. Written as for --listen, with its TLS parameters, which an address that other machines can "
+        "reach needs.",
+    ),
+    Option(
+        "http_host",
+        values.host_name,
+        _MONITORING,
+        "NAME",
+        "Name under which browsers reach the dashboard, beside IP addresses, localhost and the machine's "
+        "name. May be repeated.",
+        many=True,
     ),
     Option(
         "http_behind_proxy",

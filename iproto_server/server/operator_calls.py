@@ -14,13 +14,13 @@ from inspect import signature
 from typing import Any, Final
 
 from iproto_server.box import Box, Waiter
-from iproto_server.box.access.access_control import ADMIN, Privilege, denied
+from iproto_server.box.access.access_control import ADMIN, Credentials, Privilege, denied
 from iproto_server.box.access.session import ActingAs
 from iproto_server.errors import BoxError
 from iproto_server.log_setup import event
 from iproto_server.managed_queue import ManagedQueue, TaskInfo, TaskState
 from iproto_server.server.applications.application_queues import ApplicationQueues
-from iproto_server.server.operator_view import OperatorView, Record, describe_task
+from iproto_server.server.operator_view import OperatorView, Record, describe_queue, describe_task
 
 logger = logging.getLogger("iproto_server.operator")
 
@@ -58,19 +58,23 @@ class OperatorCalls:
         self._view = view
         self._queues = queues
         self.functions: dict[str, Callable[[Arguments], Any]] = {}
+        self._needed: dict[str, Privilege] = {}
         for function, needed in (
-            *((self.status, _READ), (self.queues, _READ), (self.sessions, _READ)),
+            *((self.status, _READ), (self.queues, _READ), (self.queue, _READ), (self.sessions, _READ)),
             *((self.tasks, _READ), (self.task, _READ)),
             *((self.put, _WRITE), (self.release, _WRITE), (self.bury, _WRITE), (self.delete, _WRITE)),
             *((self.kick, _WRITE), (self.move, _WRITE), (self.snapshot, _WRITE)),
         ):
             name = f"{PREFIX}{function.__name__}"
-            self.functions[name] = partial(self._call, name, function, needed)
+            self.functions[name] = partial(self._call, name, function)
+            self._needed[name] = needed
 
-    def _call(
-        self, name: str, function: Callable[..., Any], needed: Privilege, arguments: Arguments
-    ) -> object:
-        self._check_rights(name, needed)
+    def allowed(self, user: Credentials) -> list[str]:
+        """Return the names, without their prefix, of the procedures for which a user has the rights."""
+        return [name.removeprefix(PREFIX) for name in self.functions if not self._missing(user, name)]
+
+    def _call(self, name: str, function: Callable[..., Any], arguments: Arguments) -> object:
+        self._check_rights(name)
         with ActingAs(self._box.session.current, self._box.access.by_id(ADMIN)):
             try:
                 signature(function).bind(*arguments)
@@ -78,15 +82,21 @@ class OperatorCalls:
                 raise BoxError.procedure(f"{name}: {error}") from None
             return function(*arguments)
 
-    def _check_rights(self, name: str, needed: Privilege) -> None:
+    def _check_rights(self, name: str) -> None:
         user = self._box.session.current.credentials
-        missing = needed & ~user.universe
+        missing = self._missing(user, name)
+        if missing:
+            raise denied(missing, "universe", "", user.name)
+
+    def _missing(self, user: Credentials, name: str) -> int:
+        """Return the privileges that a user lacks for a procedure, as bits."""
+        missing = self._needed[name] & ~user.universe
         if not missing:
-            return
+            return 0
         function = self._box.catalog.users.functions.get(name)
         if function is not None and user.objects.get(("function", function.id), 0) & Privilege.EXECUTE:
-            return
-        raise denied(missing, "universe", "", user.name)
+            return 0
+        return missing
 
     # -- reading --
 
@@ -105,6 +115,14 @@ class OperatorCalls:
         if after is not None and not isinstance(after, str):
             raise BoxError.procedure("after must be the name of a queue")
         return self._view.queues(_limit(given, PAGE_MAX), after)
+
+    def queue(self, name: object = None) -> Record:
+        """Return the figures of a queue.
+
+        Parameters:
+            name: its name.
+        """
+        return describe_queue(self._queue(name))
 
     def sessions(self, options: object = None) -> list[Record]:
         """Return the sessions with the tasks that they have taken.

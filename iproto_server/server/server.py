@@ -51,6 +51,7 @@ from iproto_server.storage.wal import WalMode
 
 if TYPE_CHECKING:
     from iproto_server.metrics.graphite import GraphiteReporter
+    from iproto_server.server.http.dashboard import Dashboard
     from iproto_server.server.http.http_server import HttpServer
 
 logger = logging.getLogger("iproto_server.server")
@@ -121,6 +122,7 @@ class Server:
         self.served = ServedApplications(applications)
         self._reporter: GraphiteReporter | None = None
         self._http: HttpServer | None = None
+        self._dashboard: Dashboard | None = None
         self._lag = LoopLag()
         self._deadline = Deadline()
         self.has_started = False
@@ -290,6 +292,7 @@ class Server:
             return
         from iproto_server.metrics.prometheus import PrometheusMetrics
         from iproto_server.server.http.application import http_application
+        from iproto_server.server.http.dashboard import Dashboard
         from iproto_server.server.http.health import Health
         from iproto_server.server.http.http_server import HttpServer
         from iproto_server.server.http.metrics_page import MetricsPage
@@ -310,7 +313,18 @@ class Server:
         server = self._http = HttpServer(self.listeners, log)
         if config.http is not None:
             own = page if config.metrics_listen is None else None
-            server.serve(config.http, http_application(health, own), ", HTTP")
+            names = (config.http.host, *config.http_host)
+            dashboard = self._dashboard = Dashboard(
+                self.state,
+                self.dispatcher,
+                self.storage.log,
+                self._lag,
+                self._coroutines,
+                self.operator,
+                self._queues,
+                names,
+            )
+            server.serve(config.http, http_application(health, own, dashboard), ", HTTP", dashboard.start)
         if config.metrics_listen is not None:
             server.serve(config.metrics_listen, http_application(health, page), ", HTTP for metrics")
 
@@ -357,6 +371,8 @@ class Server:
         await shutdown.close_connections(LAST_GRACE)
         if self._http is not None:
             await self._http.stop(self._deadline, LAST_GRACE)
+        if self._dashboard is not None:
+            self._dashboard.stop()
         state.hangups.stop()
         state.deadlines.stop()
         state.unsent.stop()

@@ -1,1 +1,1 @@
-"""HTTP: metrics for Prometheus, and whether the server is alive and ready. Imported with `--http` only."""
+"""HTTP: the dashboard and its API, metrics for Prometheus, health. Imported with `--http` only."""

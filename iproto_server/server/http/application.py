@@ -11,14 +11,19 @@ from starlette.middleware import Middleware
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from iproto_server.server.http.dashboard import Dashboard
 from iproto_server.server.http.health import Health
 from iproto_server.server.http.metrics_page import MetricsPage
 
 _HEADERS: Final = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
 }
 
 
@@ -43,22 +48,25 @@ class SecurityHeaders:
         await self._app(scope, receive, send_with_headers)
 
 
-def http_application(health: Health, metrics: MetricsPage | None) -> Starlette:
+def http_application(
+    health: Health, metrics: MetricsPage | None, dashboard: Dashboard | None = None
+) -> Starlette:
     """Make the application of an address.
 
     Parameters:
         health: `/health` and `/ready`.
         metrics: `/metrics`; None if another address has them.
+        dashboard: the dashboard and its API; None if another address has them.
     """
     routes: list[BaseRoute] = [Route("/health", health.health), Route("/ready", health.ready)]
     if metrics is not None:
         routes += _metrics_routes(metrics)
-    return Starlette(routes=routes, middleware=MIDDLEWARE)
+    middleware = [Middleware(SecurityHeaders)]
+    if dashboard is not None:
+        routes += dashboard.routes
+        middleware += dashboard.middleware
+    return Starlette(routes=routes, middleware=middleware)
 
 
 def _metrics_routes(metrics: MetricsPage) -> Sequence[Route]:
     return [Route("/metrics", metrics.metrics), Route("/metrics/prometheus", metrics.metrics)]
-
-
-MIDDLEWARE: Final = (Middleware(SecurityHeaders),)
-"""What requests pass first, the outermost first. Checks of Host and Origin belong here."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from starlette.applications import Starlette
 from uvicorn.config import Config as UvicornConfig
@@ -25,6 +25,10 @@ from iproto_server.server.limits.admission import Ticket
 from iproto_server.server.limits.rate_limited_log import RateLimitedLog
 
 
+def _nothing(address: Address) -> None:
+    """Do nothing: the default of `started`."""
+
+
 class HttpServer:
     """Serves ASGI applications.
 
@@ -41,16 +45,23 @@ class HttpServer:
         self._log = log
         self._state = UvicornState()
         self._all_closed = asyncio.Event()
-        self._served: list[tuple[Address, ConnectionFactory, str]] = []
+        self._served: list[tuple[Address, ConnectionFactory, str, Callable[[Address], object]]] = []
         self.admission = HttpAdmission(log)
 
-    def serve(self, address: Address, application: Starlette, suffix: str) -> None:
+    def serve(
+        self,
+        address: Address,
+        application: Starlette,
+        suffix: str,
+        started: Callable[[Address], object] = _nothing,
+    ) -> None:
         """Serve an application on an address, once `listen` is called.
 
         Parameters:
             address: the address.
             application: the application.
             suffix: the end of the log line.
+            started: called with the address and its real port once it accepts connections.
         """
         config = UvicornConfig(
             application,
@@ -73,12 +84,12 @@ class HttpServer:
             return HttpConnection(config, self._state, ticket, self._log, self._one_closed)
 
         factory = ConnectionFactory(connect, refusal, self.admission, self._log)
-        self._served.append((address, factory, suffix))
+        self._served.append((address, factory, suffix, started))
 
     async def listen(self) -> None:
         """Accept connections. Raises OSError if an address cannot be used."""
-        for address, factory, suffix in self._served:
-            await self._listeners.accept(address, factory, suffix)
+        for address, factory, suffix, started in self._served:
+            started(await self._listeners.accept(address, factory, suffix))
 
     async def stop(self, deadline: Deadline, grace: float) -> None:
         """Let the running requests end within the deadline, then close the connections.

@@ -41,6 +41,7 @@ def request(
     method: str = "GET",
     headers: Mapping[str, str] | None = None,
     tls: ssl.SSLContext | None = None,
+    body: bytes | None = None,
 ) -> HttpAnswer:
     """Send a request on a connection of its own."""
     connection = (
@@ -49,7 +50,7 @@ def request(
         else http.client.HTTPSConnection("127.0.0.1", port, timeout=TIMEOUT, context=tls)
     )
     try:
-        connection.request(method, path, headers=dict(headers or {}))
+        connection.request(method, path, body, headers=dict(headers or {}))
         response = connection.getresponse()
         answered = {name.lower(): value for name, value in response.getheaders()}
         return HttpAnswer(response.status, answered, response.read().decode())

@@ -1,0 +1,287 @@
+"""The API of the dashboard: JSON over HTTP for logged-in users.
+
+It calls the procedures `operator.…`, which check the user's rights and log repairs. Ids of tasks are texts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Final
+from urllib.parse import parse_qsl, unquote_to_bytes
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from iproto_server.box import Waiter
+from iproto_server.box.access.session import Session
+from iproto_server.errors import BoxError, ErrorCode
+from iproto_server.server.application_errors import procedure_error
+from iproto_server.server.applications.application_queues import ApplicationQueues
+from iproto_server.server.applications.async_procedures import CoroutineRunner
+from iproto_server.server.http.history import History
+from iproto_server.server.http.json_values import ApiError, json_response, json_text, plain, read_object
+from iproto_server.server.http.login import LoginPages
+from iproto_server.server.http.openapi import OPENAPI
+from iproto_server.server.operator_calls import PREFIX, OperatorCalls
+
+API: Final = "/api/"
+_PAGE: Final = 100
+_PAGE_BYTES: Final = 4 * 1024 * 1024
+"""Bytes of a page of tasks after which it ends early."""
+_WITH_IDS: Final = ("release", "bury", "delete")
+_STATUSES: Final = {
+    int(ErrorCode.ACCESS_DENIED): 403,
+    int(ErrorCode.READONLY): 409,
+    int(ErrorCode.PROC_LUA): 400,
+    int(ErrorCode.MEMORY_ISSUE): 507,
+    int(ErrorCode.WAL_IO): 503,
+}
+"""HTTP statuses of errors; that of others is 400, too."""
+
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+class Api:
+    """Handles the requests under `/api/`.
+
+    Parameters:
+        coroutines: runs transactions, and waits until they are in the log.
+        operator: the procedures for operators.
+        queues: the queues.
+        logins: logins, and their sessions.
+        history: the last hour.
+    """
+
+    def __init__(
+        self,
+        coroutines: CoroutineRunner,
+        operator: OperatorCalls,
+        queues: ApplicationQueues,
+        logins: LoginPages,
+        history: History,
+    ) -> None:
+        self._coroutines = coroutines
+        self._operator = operator
+        self._queues = queues
+        self._logins = logins
+        self._history = history
+        self._handlers: dict[tuple[str, ...], tuple[str, Handler]] = {
+            ("login",): ("POST", logins.log_in),
+            ("logout",): ("POST", logins.log_out),
+            ("session",): ("GET", logins.session),
+            ("status",): ("GET", self._status),
+            ("sessions",): ("GET", self._sessions),
+            ("queues",): ("GET", self._list_queues),
+            ("snapshot",): ("POST", self._snapshot),
+            ("history",): ("GET", self._show_history),
+            ("openapi.json",): ("GET", self._openapi),
+        }
+
+    async def handle(self, request: Request) -> Response:
+        """Answer a request; errors are JSON objects with a text."""
+        try:
+            method, handler = self._find(request)
+            if request.method != method and not (method == "GET" and request.method == "HEAD"):
+                return json_response({"error": f"this takes {method}"}, 405, {"Allow": method})
+            return await handler(request)
+        except ApiError as error:
+            return json_response({"error": error.message}, error.status)
+
+    def _find(self, request: Request) -> tuple[str, Handler]:
+        """Return the method and the handler of a path. Raises ApiError 404."""
+        # The path as it was sent: names of queues may have slashes, as %2F.
+        raw: bytes = request.scope["raw_path"]
+        parts = tuple(
+            unquote_to_bytes(part).decode("utf-8", "surrogateescape")
+            for part in raw.partition(b"?")[0].removeprefix(API.encode()).split(b"/")
+        )
+        found = self._handlers.get(parts)
+        if found is not None:
+            return found
+        if parts[0] == "queues" and len(parts) > 1:
+            return self._find_of_queue(parts[1], parts[2:])
+        raise ApiError(404, "there is no such path; see /api/openapi.json")
+
+    def _find_of_queue(self, name: str, parts: Sequence[str]) -> tuple[str, Handler]:
+        match parts:
+            case []:
+                return "GET", lambda request: self._show_queue(request, name)
+            case ["tasks"]:
+                return "GET", lambda request: self._list_tasks(request, name)
+            case ["tasks", task_id]:
+                return "GET", lambda request: self._show_task(request, name, task_id)
+            case ["put"]:
+                return "POST", lambda request: self._put(request, name)
+            case ["kick"]:
+                return "POST", lambda request: self._kick(request, name)
+            case [action] if action in _WITH_IDS:
+                return "POST", lambda request: self._repair(request, name, action)
+        raise ApiError(404, "there is no such path; see /api/openapi.json")
+
+    # -- reading --
+
+    async def _status(self, request: Request) -> Response:
+        session = self._begin(request)
+        return json_response(plain(await self._call(session, "status")))
+
+    async def _sessions(self, request: Request) -> Response:
+        session = self._begin(request, "limit")
+        options = _options(request, "limit")
+        found = await self._call(session, "sessions", options)
+        for each in found:
+            each["tasks"] = [{**task, "id": str(task["id"])} for task in each["tasks"]]
+        return json_response({"sessions": plain(found)})
+
+    async def _list_queues(self, request: Request) -> Response:
+        session = self._begin(request, "limit", "after")
+        options = _options(request, "limit", "after")
+        found = await self._call(session, "queues", options)
+        return json_response({"queues": plain(found)})
+
+    async def _show_queue(self, request: Request, name: str) -> Response:
+        session = self._begin(request)
+        return json_response(plain(await self._call(session, "queue", name)))
+
+    async def _list_tasks(self, request: Request, name: str) -> Response:
+        session = self._begin(request, "state", "limit", "after", "older")
+        options = _options(request, "state", "limit", "after", "older")
+        options.setdefault("limit", _PAGE)
+        tasks = await self._call(session, "tasks", name, options)
+        shown: list[str] = []
+        size = 0
+        for task in tasks:
+            shown.append(json_text(_task(task)))
+            size += len(shown[-1])
+            if size > _PAGE_BYTES:
+                break
+            if len(shown) % 20 == 0:
+                await asyncio.sleep(0)  # large payloads take a while
+        is_last = len(shown) == len(tasks) < options["limit"]
+        following = None if is_last or not shown else str(tasks[len(shown) - 1]["id"])
+        page = f'{{"tasks":[{",".join(shown)}],"next":{json_text(following)}}}'
+        return Response(page, media_type="application/json")
+
+    async def _show_task(self, request: Request, name: str, task_id: str) -> Response:
+        session = self._begin(request)
+        task = await self._call(session, "task", name, task_id)
+        if task is None:
+            raise ApiError(404, f'there is no task {task_id} in the queue "{name}"')
+        return json_response(_task(task))
+
+    async def _show_history(self, request: Request) -> Response:
+        session = self._begin(request, "queue")
+        name = _options(request, "queue").get("queue")
+        if name is None:
+            await self._call(session, "status")  # checks the rights
+        else:
+            await self._call(session, "queue", name)
+        return json_response(self._history.columns(name))
+
+    async def _openapi(self, request: Request) -> Response:
+        return json_response(OPENAPI)
+
+    # -- repairs --
+
+    async def _put(self, request: Request, name: str) -> Response:
+        session = self._begin(request)
+        given = await read_object(request, "data", "options")
+        if "data" not in given:
+            raise ApiError(400, "data is missing")
+        task = await self._call(session, "put", name, given["data"], given.get("options"))
+        return json_response(_task(task))
+
+    async def _kick(self, request: Request, name: str) -> Response:
+        session = self._begin(request)
+        given = await read_object(request, "count")
+        return json_response({"kicked": await self._call(session, "kick", name, given.get("count", 1))})
+
+    async def _repair(self, request: Request, name: str, action: str) -> Response:
+        session = self._begin(request)
+        given = await read_object(request, "ids")
+        ids = given.get("ids")
+        if not isinstance(ids, list):
+            raise ApiError(400, "ids must be a list of ids")
+        tasks = await self._call(session, action, name, ids)
+        return json_response({"tasks": [_task(task) for task in tasks]})
+
+    async def _snapshot(self, request: Request) -> Response:
+        session = self._begin(request)
+        await read_object(request)
+        await self._call(session, "snapshot")
+        return json_response({})
+
+    # -- internal --
+
+    def _begin(self, request: Request, *parameters: str) -> Session:
+        """Return the session of a request with these parameters. Raises ApiError 401, 400."""
+        session = self._logins.session_of(request)
+        _check_parameters(request, parameters)
+        return session
+
+    async def _call(self, session: Session, name: str, *arguments: Any) -> Any:
+        """Call a procedure for operators; return its result when it is in the log. Raises ApiError."""
+        function = self._operator.functions[PREFIX + name]
+
+        async def call() -> object:
+            try:
+                result = function(list(arguments))
+            except BoxError as error:
+                if error.code == ErrorCode.PROC_LUA and name != "queues" and not self._has_queue(arguments):
+                    raise ApiError(404, error.message) from error
+                raise
+            return await result if isinstance(result, Waiter) else result
+
+        try:
+            return await self._coroutines.task(session, call())
+        except BoxError as error:
+            raise ApiError(_STATUSES.get(error.code, 400), error.message) from error
+        except ApiError:
+            raise
+        except Exception as error:  # logged; a fault of the server or of an application
+            failure = procedure_error(PREFIX + name, error, session)
+            raise ApiError(500, failure.message) from error
+
+    def _has_queue(self, arguments: Sequence[Any]) -> bool:
+        """Whether the first argument is the name of a queue, or no name."""
+        name = arguments[0] if arguments else None
+        return not isinstance(name, str) or any(queue.name == name for queue in self._queues.all())
+
+
+def _task(task: dict[str, Any]) -> object:
+    return plain({**task, "id": str(task["id"])})
+
+
+def _check_parameters(request: Request, names: Sequence[str]) -> None:
+    given = [name for name, _ in _parameters(request)]
+    for name in given:
+        if name not in names:
+            known = ", ".join(names) or "none"
+            raise ApiError(400, f"there is no parameter {json_text(name)}; the parameters are: {known}")
+    if len(set(given)) < len(given):
+        raise ApiError(400, "a parameter occurs twice")
+
+
+def _parameters(request: Request) -> list[tuple[str, str]]:
+    query: bytes = request.scope["query_string"]
+    try:
+        return parse_qsl(
+            query.decode("ascii", "replace"),
+            keep_blank_values=True,
+            errors="surrogateescape",
+            max_num_fields=20,
+        )
+    except ValueError as error:
+        raise ApiError(400, f"the parameters cannot be read: {error}") from None
+
+
+def _options(request: Request, *names: str) -> dict[str, Any]:
+    """Return the parameters with the types of options; an empty one is none. Raises ApiError."""
+    options: dict[str, Any] = {name: text for name, text in _parameters(request) if text and name in names}
+    for name, convert in (("limit", int), ("older", float)):
+        if name in options:
+            try:
+                options[name] = convert(options[name])
+            except ValueError:
+                raise ApiError(400, f"{name} must be a number") from None
+    return options

@@ -1,0 +1,119 @@
+// The dashboard: login, overview, and a page for each queue (#/queues/NAME).
+
+import { html, render, useCallback, useEffect, useState } from "./preact.js";
+import { get, post } from "./api.js";
+import { Overview } from "./overview.js";
+import { QueuePage } from "./queue.js";
+
+const TOKEN = "#token=";
+
+function Login({ onLogin, note }) {
+  const [error, setError] = useState(note);
+  const [isBusy, setBusy] = useState(false);
+  const submit = async (event) => {
+    event.preventDefault();
+    const form = new FormData(event.target);
+    setBusy(true);
+    try {
+      onLogin(await post("login", { user: form.get("user"), password: form.get("password") }));
+    } catch (failure) {
+      setError(failure.message);
+      setBusy(false);
+    }
+  };
+  return html`<main>
+    <h2>Log in</h2>
+    <form class="stack" onSubmit=${submit}>
+      <label>User <input name="user" autocomplete="username" required autofocus /></label>
+      <label>Password <input name="password" type="password" autocomplete="current-password" required /></label>
+      <button class="main" disabled=${isBusy}>Log in</button>
+      <p role="alert" class="problem">${error}</p>
+    </form>
+    <p class="note">The users are those of the database. Where none has a password, the server's log has a link.</p>
+  </main>`;
+}
+
+function route() {
+  const [, page, name] = location.hash.split("/");
+  return page === "queues" && name ? unescapeName(name) : null;
+}
+
+function unescapeName(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    // Bytes that are no UTF-8.
+    return text.replace(/((?:%[0-9A-F]{2})+)/gi, (bytes) => {
+      try {
+        return decodeURIComponent(bytes);
+      } catch {
+        return bytes.replace(/%(..)/g, (_, code) => String.fromCharCode(parseInt(code, 16) + (code >= "80" ? 0xdc00 : 0)));
+      }
+    });
+  }
+}
+
+function App() {
+  const [session, setSession] = useState(undefined);
+  const [note, setNote] = useState("");
+  const [queue, setQueue] = useState(route);
+
+  useEffect(() => {
+    const changed = () => setQueue(route());
+    addEventListener("hashchange", changed);
+    return () => removeEventListener("hashchange", changed);
+  }, []);
+  useEffect(() => {
+    const begin = async () => {
+      if (location.hash.startsWith(TOKEN)) {
+        const token = location.hash.slice(TOKEN.length);
+        history.replaceState(null, "", "#/");
+        try {
+          return setSession(await post("login", { token }));
+        } catch (error) {
+          setNote(error.message);
+        }
+      }
+      try {
+        setSession(await get("session"));
+      } catch (error) {
+        if (error.status !== 401) setNote(error.message);
+        setSession(null);
+      }
+    };
+    begin();
+  }, []);
+  useEffect(() => {
+    document.title = queue === null ? "Queues" : `${queue} – queue`;
+  }, [queue]);
+
+  const failed = useCallback((error) => {
+    if (error.status === 401) {
+      setNote("log in again");
+      setSession(null);
+    }
+    return error.message;
+  }, []);
+  const logOut = async () => {
+    await post("logout").catch(() => null);
+    setNote("");
+    setSession(null);
+  };
+
+  if (session === undefined) return html`<main><p class="note">…</p></main>`;
+  const heading = html`<h1><a href="#/">Queues</a></h1>`;
+  if (session === null) return html`<header>${heading}</header><${Login} onLogin=${setSession} note=${note} />`;
+  return html`<header>
+      ${heading}
+      <span class="who"><span>${session.user}</span><button onClick=${logOut}>Log out</button></span>
+    </header>
+    <main>
+      ${!session.may.includes("queues")
+        ? html`<p class="problem">The user ${session.user} may not look at queues: it needs the right “read” on the universe.</p>`
+        : queue === null
+          ? html`<${Overview} may=${session.may} failed=${failed} />`
+          : html`<${QueuePage} key=${queue} name=${queue} may=${session.may} failed=${failed} />`}
+    </main>`;
+}
+
+render(html`<${App} />`, document.getElementById("app"));

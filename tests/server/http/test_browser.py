@@ -1,0 +1,287 @@
+"""The dashboard in a real browser. IPROTO_SERVER_PICTURES=DIRECTORY has pictures written there."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from functools import partial
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from tests.browser import Browser
+from tests.iproto_client import IprotoClient
+from tests.running_server import QUEUE_APPLICATION, RunningServer
+from tests.server.http.dashboard_application import PASSWORD
+from tests.server.http.http_client import HTTP, http_port
+
+TUBES = "queue_lua_compat.tubes:app"
+USERS = "tests.server.http.dashboard_application:app"
+TUBE = "mail/outgoing ж"
+ROWS = "#tasks tbody tr"
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+
+@pytest.fixture(scope="module")
+def applications() -> Sequence[str]:
+    return [TUBES, USERS]
+
+
+@pytest.fixture(scope="module")
+def options() -> Sequence[str]:
+    return HTTP
+
+
+@pytest.fixture(scope="module")
+def site(server: RunningServer) -> str:
+    with IprotoClient.at(server.address) as client:
+        assert client.call("queue.create_tube", TUBE, "fifottl").ok
+    return f"http://127.0.0.1:{http_port(server)}/"
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    with Browser(tmp_path_factory.mktemp("browser")) as browser:
+        browser.resize(1280)
+        yield browser
+
+
+@pytest.fixture
+def queue(server: RunningServer, site: str) -> Iterator[IprotoClient]:
+    """A client of a server whose tube is empty."""
+    with IprotoClient.at(server.address) as client:
+        assert client.call(f"queue.tube.{TUBE}:truncate").ok
+        yield client
+
+
+def log_in(browser: Browser, site: str, user: str, password: str = PASSWORD) -> None:
+    browser.command("Network.clearBrowserCookies")
+    browser.open("about:blank")
+    browser.open(site)
+    browser.write("input[name=user]", user)
+    browser.write("input[name=password]", password)
+    browser.click("form button")
+
+
+def put(client: IprotoClient, count: int) -> None:
+    for number in range(count):
+        assert client.call(f"queue.tube.{TUBE}:put", {"to": f"ann{number}@example.com", "n": number}).ok
+
+
+def open_tube(browser: Browser) -> None:
+    browser.click("#queues tbody a")
+    browser.wait_for_text("main h2", TUBE)
+    browser.find("#state")
+
+
+def test_a_wrong_password(browser: Browser, site: str) -> None:
+    log_in(browser, site, "operator", "wrong")
+    browser.wait_for_text("[role=alert]", "the user or the password is wrong")
+    assert browser.text("#queues") == ""
+
+
+def test_counts_change_under_load(browser: Browser, site: str, queue: IprotoClient) -> None:
+    browser.messages()
+    log_in(browser, site, "operator")
+    browser.wait_for_text("#queues [data-state=ready]", "0")
+    put(queue, 1200)
+    browser.wait_for_text("#queues [data-state=ready]", "1,200")
+    for _ in range(7):
+        assert queue.call(f"queue.tube.{TUBE}:take", 0).ok
+    browser.wait_for_text("#queues [data-state=taken]", "7")
+    assert browser.text("#queues [data-state=ready]") == "1,193"
+    assert browser.run("return document.querySelectorAll('.charts canvas').length") == 4
+    # Nothing is refused by the page's own policy, and nothing is loaded from elsewhere.
+    assert [text for text in browser.messages() if "401 (Unauthorized)" not in text] == []
+    loaded = browser.run("return performance.getEntriesByType('resource').map(each => each.name)")
+    assert loaded
+    assert all(name.startswith(site) for name in loaded), loaded
+    assert browser.run("return document.cookie") == ""
+
+
+def test_kick_and_delete(browser: Browser, site: str, queue: IprotoClient) -> None:
+    put(queue, 60)
+    for number in range(5):
+        assert queue.call(f"queue.tube.{TUBE}:bury", number).ok
+    log_in(browser, site, "operator")
+    open_tube(browser)
+    browser.wait_for_text("#counts [data-state=buried]", "5")
+    browser.write("#kick input", "3")
+    browser.click("#kick button")
+    browser.wait_for_text("dialog", "Kick up to 3 tasks?")
+    browser.click("#confirm")
+    browser.wait_for_text("#message", "Kicked 3 tasks.")
+    browser.wait_for_text("#counts [data-state=buried]", "2")
+
+    browser.click("#state option[value=buried]")
+    browser.wait(
+        lambda: browser.run("return document.querySelectorAll(arguments[0]).length", ROWS) == 2, "two rows"
+    )
+    browser.click("thead input[type=checkbox]")
+    browser.click("[data-action=delete]")
+    browser.wait_for_text("dialog", "Delete 2 tasks?")
+    assert browser.run("return document.activeElement.innerText") == "Cancel"
+    browser.click("#confirm")
+    browser.wait_for_text("#message", "Deleted 2 tasks.")
+    browser.wait_for_text("#counts [data-state=buried]", "0")
+    [count] = queue.call("operator.queue", TUBE).data
+    assert (count["tasks"]["ready"], count["tasks"]["buried"]) == (58, 0)
+
+
+def test_pages_search_and_payloads(browser: Browser, site: str, queue: IprotoClient) -> None:
+    put(queue, 60)
+    log_in(browser, site, "operator")
+    open_tube(browser)
+    browser.find('[data-id="49"]')
+    browser.click("nav button:last-child")
+    browser.find('[data-id="59"]')
+    browser.wait_for_text("nav", "Page 2")
+    browser.write("#search input", "7")
+    browser.click("#search button")
+    browser.wait_for_text("dialog pre", '"to": "ann7@example.com"')
+    browser.click("dialog .row button:last-child")
+    browser.write("#search input", "4711")
+    browser.click("#search button")
+    browser.wait_for_text("#message", "there is no task 4711")
+
+
+def test_what_a_client_has_written_is_only_text(browser: Browser, site: str, queue: IprotoClient) -> None:
+    text = "<img src=x onerror=\"document.title='bad'\"><script>document.title='bad'</script>"
+    assert queue.call(f"queue.tube.{TUBE}:put", text).ok
+    log_in(browser, site, "operator")
+    open_tube(browser)
+    browser.wait_for_text("#tasks", "<img src=x")
+    assert browser.run("return [document.title, document.images.length]") == [f"{TUBE} – queue", 0]
+
+
+def test_putting_a_task_with_the_keyboard(browser: Browser, site: str, queue: IprotoClient) -> None:
+    log_in(browser, site, "operator")
+    open_tube(browser)
+    browser.press("#put", "\ue007")  # Enter
+    browser.write("dialog textarea", '{"to": "bob"}')
+    browser.write("dialog input[name=delay]", "60")
+    browser.click("dialog form button.main")
+    browser.wait_for_text("#message", "Put the task")
+    browser.wait_for_text("#counts [data-state=delayed]", "1")
+
+
+def test_who_may_only_read_is_offered_no_action(browser: Browser, site: str, queue: IprotoClient) -> None:
+    put(queue, 3)
+    log_in(browser, site, "viewer")
+    browser.find("#queues")
+    assert browser.run("return document.querySelector('#snapshot')") is None
+    open_tube(browser)
+    browser.find('[data-id="2"]')
+    for selector in ("#put", "#kick", "#actions", "#tasks input"):
+        assert browser.run("return document.querySelector(arguments[0])", selector) is None, selector
+    script = """
+        const done = arguments[arguments.length - 1];
+        const headers = {"Content-Type": "application/json"};
+        const options = {method: "POST", headers, body: '{"ids": ["1"]}'};
+        fetch(`api/queues/${encodeURIComponent(arguments[0])}/delete`, options)
+            .then(response => done(response.status), error => done(String(error)));
+    """
+    assert browser.run_async(script, TUBE) == 403
+    assert queue.call("operator.task", TUBE, 1).data[0] is not None
+
+
+def test_a_user_without_rights(browser: Browser, site: str) -> None:
+    log_in(browser, site, "nobody")
+    browser.wait_for_text("main", "may not look at queues")
+
+
+def test_logging_out(browser: Browser, site: str) -> None:
+    log_in(browser, site, "operator")
+    browser.find("#queues")
+    browser.click(".who button")
+    browser.find("input[name=password]")
+    browser.open(site)
+    browser.find("input[name=password]")
+
+
+def test_an_action_that_the_queue_lacks_is_not_offered(browser: Browser, tmp_path: Path) -> None:
+    with RunningServer(tmp_path, [QUEUE_APPLICATION], HTTP) as server:
+        http_port(server)
+        browser.open("about:blank")
+        browser.open(server.process.wait_for(r"(http://\S+#token=\S+)$")[1])
+        browser.wait_for_text(".who", "guest")
+        browser.click("#queues tbody a")
+        browser.find("#put")
+        assert browser.run("return document.querySelector('#kick')") is None
+        assert browser.run(
+            "return [...document.querySelectorAll('[data-action]')].map(e => e.dataset.action)"
+        ) == [
+            "release",
+            "delete",
+        ]
+
+
+class _Elsewhere(BaseHTTPRequestHandler):
+    """A page of another origin."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html")
+        self.end_headers()
+        self.wfile.write(b"<title>elsewhere</title>")
+
+    def log_message(self, format: str, *arguments: object) -> None:
+        """Write nothing."""
+
+
+def test_a_page_of_another_origin_changes_nothing(browser: Browser, site: str, queue: IprotoClient) -> None:
+    put(queue, 1)
+    log_in(browser, site, "operator")
+    browser.find("#queues")
+    elsewhere = ThreadingHTTPServer(("127.0.0.1", 0), _Elsewhere)
+    thread = threading.Thread(target=partial(elsewhere.serve_forever, 0.05))
+    thread.start()
+    script = """
+        const done = arguments[arguments.length - 1];
+        const options = {method: "POST", mode: "no-cors", credentials: "include", body: '{"ids": ["0"]}'};
+        fetch(`${arguments[0]}api/queues/${encodeURIComponent(arguments[1])}/delete`, options)
+            .then(response => done(response.type), error => done("refused"));
+    """
+    try:
+        browser.open(f"http://127.0.0.1:{elsewhere.server_address[1]}/")
+        assert browser.run_async(script, site, TUBE) in ("opaque", "refused")
+        embedded = "const f = document.createElement('iframe'); f.src = arguments[0]; document.body.append(f)"
+        browser.run(embedded, site)
+    finally:
+        elsewhere.shutdown()
+        thread.join()
+        elsewhere.server_close()
+    assert queue.call("operator.task", TUBE, 0).data[0] is not None
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_pages_fit(browser: Browser, site: str, queue: IprotoClient, width: int, dark: bool) -> None:
+    put(queue, 30)
+    for number in range(4):
+        assert queue.call(f"queue.tube.{TUBE}:bury", number).ok
+    assert queue.call(f"queue.tube.{TUBE}:take", 0).ok
+    pictures = os.environ.get("IPROTO_SERVER_PICTURES")
+    browser.resize(width, dark=dark)
+    try:
+        log_in(browser, site, "operator")
+        browser.find(".charts canvas")
+        _fits(browser, width)
+        if pictures:
+            browser.picture(Path(pictures) / f"overview-{width}-{'dark' if dark else 'light'}.png")
+        open_tube(browser)
+        browser.find(".charts canvas")
+        browser.find('[data-id="29"]')
+        _fits(browser, width)
+        if pictures:
+            browser.picture(Path(pictures) / f"queue-{width}-{'dark' if dark else 'light'}.png")
+    finally:
+        browser.resize(1280)
+
+
+def _fits(browser: Browser, width: int) -> None:
+    """The page itself does not scroll sideways; tables may."""
+    assert browser.run("return document.documentElement.scrollWidth") <= width
