@@ -78,7 +78,7 @@ class Browser:
 
     def find(self, selector: str) -> str:
         """Wait for an element, and return it."""
-        return self.wait(lambda: self._find(selector), f"{selector} is not there")
+        return str(self.wait(lambda: self._find(selector), f"{selector} is not there"))
 
     def click(self, selector: str) -> None:
         """Click on an element, once it is there."""
@@ -99,10 +99,8 @@ class Browser:
 
     def wait_for_text(self, selector: str, wanted: str) -> str:
         """Wait until an element has a text, and return all of it."""
-        return self.wait(
-            lambda: found if wanted in (found := self.text(selector)) else None,
-            f"{selector} does not say {wanted!r}",
-        )
+        self.wait(lambda: wanted in self.text(selector), f"{selector} does not say {wanted!r}")
+        return self.text(selector)
 
     def wait(self, condition: Callable[[], Any], failure: str) -> Any:
         """Wait until something is true.

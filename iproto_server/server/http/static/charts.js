@@ -16,8 +16,9 @@ function options(chart, width) {
   return {
     width,
     height: 180,
+    padding: [12, 30, 0, 0],
     scales: { y: { range: (_, low, high) => [0, Math.max(high ?? 0, chart.least ?? 1) * 1.08] } },
-    axes: [{ ...axis, space: 70, values: (_, marks, ...[, , step]) => marks.map((mark) => clock(mark, step)) }, { ...axis, size: 62, values: (_, marks) => marks.map(show) }],
+    axes: [{ ...axis, space: 70, size: 32, values: (_, marks, ...[, , step]) => marks.map((mark) => clock(mark, step)) }, { ...axis, size: 62, values: (_, marks) => marks.map(show) }],
     series: [
       { value: "{HH}:{mm}:{ss}" },
       ...chart.lines.map(([label, , tint]) => ({ label, stroke: color(`--${tint}`), width: 2, value: (_, value) => show(value) })),
