@@ -86,8 +86,19 @@ def test_the_wheel_is_for_this_platform_with_both_modules(wheel: Path) -> None:
 
 
 def test_the_wheel_has_the_files_of_the_packages_without_sources_in_c_and_tests(wheel: Path) -> None:
-    suffixes = (".py", ".pyi", ".json", ".yml", ".html", ".typed", ".properties")
-    suffixes += (".js", ".css", ".svg", ".LICENSE")
+    suffixes = {
+        ".py",
+        ".pyi",
+        ".json",
+        ".yml",
+        ".html",
+        ".typed",
+        ".properties",
+        ".js",
+        ".css",
+        ".svg",
+        ".LICENSE",
+    }
     expected = {
         str(file.relative_to(REPOSITORY))
         for package in PACKAGES

@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError
-from iproto_server.protocol.response import (
-    encode_chunk,
-    encode_error,
-    encode_event,
-    encode_ok,
-    encode_tuples,
-    is_answer,
-)
+from iproto_server.protocol.response import encode_chunk, encode_event, encode_tuples
 from tests.protocol.test_response import schema_versions, split, syncs
 
 
@@ -28,7 +20,6 @@ def test_a_message_has_the_header_of_an_answer_but_another_type(
     answer, answer_body = split(encode_tuples(sync, version, [codec.pack(payload)]))
     assert header == answer.replace(b"\xce\0\0\0\0\x01", b"\xce\0\0\0\x80\x01", 1)
     assert body == answer_body
-    assert not is_answer(frame)
 
 
 @given(st.text(), st.none() | st.integers() | st.lists(st.binary()))
@@ -43,19 +34,7 @@ def test_an_event_has_a_type_a_key_and_perhaps_a_value(key: str, value: object) 
     assert frame[5:8] == b"\x81\x00\x4c"
     body = {0x57: key} if value is None else {0x57: key, 0x58: value}
     assert codec.unpack(frame[8:]) == body
-    assert not is_answer(frame)
 
 
 def test_nil_as_a_value_is_sent_too() -> None:
     assert encode_event("key", b"\xc0")[8:] == b"\x82\x57\xa3key\x58\xc0"
-
-
-@pytest.mark.parametrize("sync", [0, 0x8000, 2**64 - 1])
-def test_answers_are_told_apart(sync: int) -> None:
-    version = 0x80804C
-    for frame in (
-        encode_ok(sync, version),
-        encode_tuples(sync, version, [b"\x90"]),
-        encode_error(sync, version, BoxError(1, "x")),
-    ):
-        assert is_answer(frame)

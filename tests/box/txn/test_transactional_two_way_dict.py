@@ -59,7 +59,7 @@ def test_it_uses_dicts_that_are_kept(box: Box) -> None:
 
 def test_it_has_the_moments_of_its_keys(box: Box) -> None:
     moments: dict[int, int] = {}
-    owners = TransactionalTwoWayDict(box, {}, {}, moments)
+    owners: TransactionalTwoWayDict[int, int] = TransactionalTwoWayDict(box, {}, {}, moments)
     owners.put(1, 7, 100)
     owners.put(2, 7)
     owners.put(3, 7, None)
