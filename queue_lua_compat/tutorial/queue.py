@@ -14,6 +14,7 @@ import logging
 import math
 from collections.abc import Iterable
 from functools import partial
+from types import SimpleNamespace
 from typing import Any, Final
 
 from iproto_server import (
@@ -46,15 +47,6 @@ _READY_KEY: Final = [READY]
 _DUE_BATCH: Final = 1000
 _NOT_GIVEN: Final = object()
 _KEPT: Final = "queue_lua_compat.tutorial"
-
-
-class _Kept:
-    """What survives reloads: the last task's id, and the numbers of calls of `put` and `release`."""
-
-    __slots__ = ("last_id", "put", "release")
-
-    def __init__(self) -> None:
-        self.last_id = self.put = self.release = 0
 
 
 class TutorialQueue:
@@ -96,7 +88,9 @@ class TutorialQueue:
         self._ready_since = self._times.ready_since
         self._waited_since = self._times.waited.since
         self._served_since_taken = self._times.served.since_noted
-        self._kept: _Kept = kept.setdefault("puts", _Kept())
+        # The last task's id, and the numbers of calls. An object of a class of this module would survive a
+        # reload together with the old code.
+        self._kept = kept.setdefault("puts", SimpleNamespace(last_id=0, put=0, release=0))
         self._due_timer = DueTimer(box, self._ready_due, "delayed tasks")
         if not self._kept.last_id:
             self._kept.last_id = newest_id(box, self._space)

@@ -23,17 +23,17 @@ def applications() -> Sequence[str]:
 
 
 @pytest.fixture(scope="module")
-def options() -> Sequence[str]:
+def server_options() -> Sequence[str]:
     """Its options; a module that needs some has its own."""
     return ()
 
 
 @pytest.fixture(scope="module")
 def server(
-    tmp_path_factory: pytest.TempPathFactory, applications: Sequence[str], options: Sequence[str]
+    tmp_path_factory: pytest.TempPathFactory, applications: Sequence[str], server_options: Sequence[str]
 ) -> Iterator[RunningServer]:
     """The server of all tests of a module: leave it as you have found it, or start one of your own."""
-    with RunningServer(tmp_path_factory.mktemp("server"), applications, options) as server:
+    with RunningServer(tmp_path_factory.mktemp("server"), applications, server_options) as server:
         yield server
 
 

@@ -30,7 +30,7 @@ def applications() -> Sequence[str]:
 
 
 @pytest.fixture(scope="module")
-def options() -> Sequence[str]:
+def server_options() -> Sequence[str]:
     return [*HTTP, "--log-format", "json"]
 
 

@@ -30,7 +30,7 @@ from tests.server.in_process import ServerInProcess
 
 
 @pytest.fixture(scope="module")
-def options() -> Sequence[str]:
+def server_options() -> Sequence[str]:
     return (*HTTP, "--log-level", "debug")
 
 

@@ -35,7 +35,7 @@ def applications() -> Sequence[str]:
 
 
 @pytest.fixture(scope="module")
-def options() -> Sequence[str]:
+def server_options() -> Sequence[str]:
     return [*HTTP, "--http-host", "queue.example.com"]
 
 

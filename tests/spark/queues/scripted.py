@@ -175,10 +175,10 @@ class Actions(ABC):
     def _do(self, name: str, task: str, *arguments: object) -> None:
         """Call a function with a task."""
 
-    def _known(self, answer: Sequence[Any] | dict[Any, Any] | None) -> str | None:
+    def _known(self, answer: Sequence[Any] | Mapping[Any, Any] | None) -> str | None:
         if answer is None:
             return None
-        found = answer["id"] if isinstance(answer, dict) else answer[0]
+        found = answer["id"] if isinstance(answer, Mapping) else answer[0]
         self._ids[str(found)] = found
         return str(found)
 
