@@ -14,7 +14,6 @@ import logging
 import math
 from collections.abc import Iterable
 from functools import partial
-from types import SimpleNamespace
 from typing import Any, Final
 
 from iproto_server import (
@@ -90,10 +89,10 @@ class TutorialQueue:
         self._served_since_taken = self._times.served.since_noted
         # The last task's id, and the numbers of calls. An object of a class of this module would survive a
         # reload together with the old code.
-        self._kept = kept.setdefault("puts", SimpleNamespace(last_id=0, put=0, release=0))
+        self._kept: dict[str, int] = kept.setdefault("puts", {"last_id": 0, "put": 0, "release": 0})
         self._due_timer = DueTimer(box, self._ready_due, "delayed tasks")
-        if not self._kept.last_id:
-            self._kept.last_id = newest_id(box, self._space)
+        if not self._kept["last_id"]:
+            self._kept["last_id"] = newest_id(box, self._space)
         if is_start:
             self._start()
         self._space.on_replace(self._task_changed, undo=self._change_undone)
@@ -126,8 +125,8 @@ class TutorialQueue:
         delay = None if options is None else delay_of(options)
         time_ns, kept = self._time_ns, self._kept  # calling an attribute that is no method costs more
         task_id = time_ns()
-        if task_id <= kept.last_id:
-            task_id = kept.last_id + 1
+        if task_id <= kept["last_id"]:
+            task_id = kept["last_id"] + 1
         if delay is None:
             row = [task_id, READY, 0, data]
         else:
@@ -135,8 +134,8 @@ class TutorialQueue:
         if data is _NOT_GIVEN:
             del row[-1]  # the space's format names the missing field in its error
         task = self._insert(row)
-        kept.last_id = task[0]
-        kept.put += 1
+        kept["last_id"] = task[0]
+        kept["put"] += 1
         return task.as_map()
 
     def put_many(
@@ -260,7 +259,7 @@ class TutorialQueue:
         task = self._space.update(key, operations)
         if task is None:
             raise _not_found(key)
-        self._kept.release += 1
+        self._kept["release"] += 1
         return task.as_map()
 
     def stats(self, box: Box, *_: object) -> dict[str, int]:
@@ -288,7 +287,7 @@ class TutorialQueue:
 
     def _calls(self) -> dict[str, int]:
         """Return the numbers of calls by name, without takes and acknowledgements."""
-        return {"put": self._kept.put, "release": self._kept.release}
+        return {"put": self._kept["put"], "release": self._kept["release"]}
 
     # -- ownership --
 
