@@ -117,7 +117,7 @@ class Durations:
     __slots__ = ("_bounds", "_earliest", "_noted", "_now", "calls", "counts", "sum")
 
     calls: int
-    """The number of calls of `since` and `since_noted`."""
+    """The number of calls of `since`."""
 
     counts: list[int]
     """The number of durations in each interval, the last one without a bound; of known moments only."""
@@ -150,13 +150,6 @@ class Durations:
         """
         if self._noted:
             moment = self._noted.pop(key, moment)
-        return self._count(moment)
-
-    def since_noted(self, key: object) -> None:
-        """Count how long ago the moment was that is noted for a key, which stays so."""
-        self._count(self._noted.get(key))
-
-    def _count(self, moment: object) -> int:
         now = self._now()
         self.calls += 1
         if type(moment) is int and moment > self._earliest:

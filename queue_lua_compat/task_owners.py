@@ -28,9 +28,8 @@ class TaskOwners(TransactionalTwoWayDict[Any, int]):
 
     Attributes:
         sessions: the id of the owning session, by the key of the task.
-        tasks: the keys of the tasks a session owns, by the id of the session.
-        taken_at: when tasks were taken, in nanoseconds since 1970, if `put` was told; also of some tasks that
-            are taken no longer.
+        tasks: the keys of the tasks a session owns, and when it took them, in nanoseconds since 1970, or None
+            if `put` was not told; by the id of the session.
     """
 
     _box: Box
@@ -39,14 +38,11 @@ class TaskOwners(TransactionalTwoWayDict[Any, int]):
         self, box: Box, release: Callable[[Any], object], kept: dict[str, Any] | None = None
     ) -> None:
         kept = {} if kept is None else kept
-        super().__init__(
-            box, kept.setdefault("owners", {}), kept.setdefault("owned", {}), kept.setdefault("taken at", {})
-        )
+        super().__init__(box, kept.setdefault("owners", {}), kept.setdefault("owned", {}))
         self._release = release
         self._releases = Retries(box, self._release_unowned, logger, "release tasks")
         self.sessions: dict[Any, int] = self.values
-        self.tasks: dict[int, set[Any]] = self.keys
-        self.taken_at: dict[Any, int] = self.moments
+        self.tasks: dict[int, dict[Any, int | None]] = self.keys
 
     def remove_all(self) -> None:
         """Remove the owners of all tasks."""
@@ -70,10 +66,10 @@ class TaskOwners(TransactionalTwoWayDict[Any, int]):
         if key not in self.sessions:
             self._release(key)
 
-    def _restore(self, key: Any, value: int) -> None:
+    def _restore(self, key: Any, state: Any) -> None:
         """Restore the owner on rollback; if that session has closed meanwhile, release the task."""
-        if value is ABSENT or self._box.session.exists(value):
-            self._store(key, value)
+        if state is ABSENT or self._box.session.exists(state[0]):
+            self._store(key, state)
         else:
             self._store(key, ABSENT)
             self._releases.later([key])

@@ -25,7 +25,6 @@ class TaskTimes:
     Parameters:
         box: the box.
         kept: state that survives reloads, from `Box.keep`.
-        taken_at: when tasks were taken, by their keys, for `served.since_noted`.
 
     Attributes:
         waited, served: the durations from ready to taken and from taken to acknowledged.
@@ -33,12 +32,12 @@ class TaskTimes:
             are too many, some are missing.
     """
 
-    def __init__(self, box: Box, kept: dict[str, Any], taken_at: dict[Any, int] | None = None) -> None:
+    def __init__(self, box: Box, kept: dict[str, Any]) -> None:
         self.now = box.clock.time_ns
         self.ready_since: dict[Any, int] = kept.setdefault("ready since", {})
         if "waited" not in kept:
             kept["waited"] = self._durations(self.ready_since)
-            kept["served"] = self._durations({} if taken_at is None else taken_at)
+            kept["served"] = self._durations({})
         self.waited: Durations = kept["waited"]
         self.served: Durations = kept["served"]
 

@@ -160,16 +160,6 @@ static PyObject *durations_since(PyObject *object, PyObject *const *args, Py_ssi
     return failed ? NULL : PyLong_FromLongLong(now);
 }
 
-static PyObject *durations_since_noted(PyObject *object, PyObject *key)
-{
-    DurationsObject *self = (DurationsObject *)object;
-    int64_t now;
-    PyObject *moment = Py_XNewRef(PyDict_GetItemWithError(self->noted, key));
-    int failed = (!moment && PyErr_Occurred()) || count_moment(self, moment, &now) < 0;
-    Py_XDECREF(moment);
-    return failed ? NULL : Py_NewRef(Py_None);
-}
-
 /* -- attributes -- */
 
 static PyObject *durations_calls(PyObject *self, void *closure)
@@ -197,7 +187,7 @@ static PyObject *durations_sum(PyObject *self, void *closure)
 }
 
 static PyGetSetDef durations_attributes[] = {
-    {"calls", durations_calls, NULL, "The number of calls of since() and since_noted().", NULL},
+    {"calls", durations_calls, NULL, "The number of calls of since().", NULL},
     {"counts", durations_counts, NULL, "The number of durations in each interval.", NULL},
     {"sum", durations_sum, NULL, "The sum of all durations, in nanoseconds.", NULL},
     {NULL},
@@ -206,7 +196,6 @@ static PyGetSetDef durations_attributes[] = {
 static PyMethodDef durations_methods[] = {
     {"since", (PyCFunction)(void (*)(void))durations_since, METH_FASTCALL,
      "Count how long ago a moment was, and return now."},
-    {"since_noted", durations_since_noted, METH_O, "Count how long ago the moment was that is noted for a key."},
     {NULL},
 };
 

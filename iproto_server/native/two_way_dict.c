@@ -4,9 +4,8 @@
  */
 #include "native.h"
 
-enum { BOX_TRANSACTIONS, BOX_VALUES, BOX_KEYS, BOX_MOMENTS, DICT_SLOTS };
-static Slot slots[DICT_SLOTS] = {{"_transactions", 0}, {"values", 0}, {"keys", 0}, {"moments", 0}};
-enum { MOMENTS_MAX = 1000 }; /* Python removes those of missing keys if there are so many more than two for each key */
+enum { BOX_TRANSACTIONS, BOX_VALUES, BOX_KEYS, DICT_SLOTS };
+static Slot slots[DICT_SLOTS] = {{"_transactions", 0}, {"values", 0}, {"keys", 0}};
 static PyObject *undo_name;
 
 /* -- what undoes a change, if its transaction is undone -- */
@@ -14,7 +13,7 @@ static PyObject *undo_name;
 typedef struct {
     PyObject_HEAD
     vectorcallfunc call;
-    PyObject *owner, *key, *before; /* before: NULL where the key was missing */
+    PyObject *owner, *key, *before, *moment; /* before and moment: NULL where the key was missing */
 } UndoObject;
 
 static PyObject *absent; /* of Python */
@@ -30,8 +29,13 @@ static PyObject *undo_vectorcall(PyObject *callable, PyObject *const *args, size
         PyErr_SetString(PyExc_RuntimeError, "the dict is gone");
         return NULL;
     }
-    PyObject *given[] = {self->owner, Py_None, self->key, self->before ? self->before : absent};
-    return PyObject_VectorcallMethod(undo_name, given, 4, NULL);
+    PyObject *state = self->before ? PyTuple_Pack(2, self->before, self->moment) : Py_NewRef(absent);
+    if (!state)
+        return NULL;
+    PyObject *given[] = {self->owner, Py_None, self->key, state};
+    PyObject *done = PyObject_VectorcallMethod(undo_name, given, 4, NULL);
+    Py_DECREF(state);
+    return done;
 }
 
 static int undo_traverse(PyObject *object, visitproc visit, void *arg)
@@ -52,6 +56,7 @@ static void undo_dealloc(PyObject *object)
     Py_XDECREF(((UndoObject *)object)->owner);
     Py_DECREF(((UndoObject *)object)->key);
     Py_XDECREF(((UndoObject *)object)->before);
+    Py_XDECREF(((UndoObject *)object)->moment);
     PyObject_GC_Del(object);
 }
 
@@ -69,7 +74,7 @@ PyTypeObject DictUndo_Type = {
 };
 
 /* Have a change undone with the running transaction, if there is one. Returns -1 with an exception. */
-static int undo_later(PyObject *self, PyObject *manager, PyObject *key, PyObject *before)
+static int undo_later(PyObject *self, PyObject *manager, PyObject *key, PyObject *before, PyObject *moment)
 {
     if (MANAGER(manager, STATEMENTS) == Py_None)
         return 0;
@@ -80,6 +85,7 @@ static int undo_later(PyObject *self, PyObject *manager, PyObject *key, PyObject
     undo->owner = Py_NewRef(self);
     undo->key = Py_NewRef(key);
     undo->before = Py_XNewRef(before);
+    undo->moment = Py_XNewRef(moment);
     PyObject_GC_Track((PyObject *)undo);
     int failed = PyList_Append(MANAGER(manager, ON_ROLLBACK), (PyObject *)undo);
     Py_DECREF(undo);
@@ -114,47 +120,61 @@ static int find_parts(PyObject *self, PyObject *key, Parts *parts)
 static PyObject *keys_of(const Parts *parts, PyObject *value)
 {
     PyObject *keys = PyDict_GetItemWithError(parts->keys, value);
-    return keys && PySet_CheckExact(keys) ? keys : NULL;
+    return keys && PyDict_CheckExact(keys) ? keys : NULL;
 }
 
-static int drop_key(const Parts *parts, PyObject *key, PyObject *value)
+static int drop_key(const Parts *parts, PyObject *key, PyObject *value, PyObject *keys)
 {
-    PyObject *keys = keys_of(parts, value);
-    if (!keys)
-        return PyErr_Occurred() ? -1 : 0;
-    if (PySet_Discard(keys, key) < 0)
+    if (PyDict_DelItem(keys, key) < 0)
         return -1;
-    return PySet_GET_SIZE(keys) ? 0 : PyDict_DelItem(parts->keys, value);
+    return PyDict_GET_SIZE(keys) ? 0 : PyDict_DelItem(parts->keys, value);
 }
 
-static int add_key(const Parts *parts, PyObject *key, PyObject *value)
+static int add_key(const Parts *parts, PyObject *key, PyObject *value, PyObject *moment)
 {
     PyObject *keys = keys_of(parts, value);
     if (keys || PyErr_Occurred())
-        return keys ? PySet_Add(keys, key) : -1;
-    if (!(keys = PySet_New(NULL)))
+        return keys ? PyDict_SetItem(keys, key, moment) : -1;
+    if (!(keys = PyDict_New()))
         return -1;
-    int failed = PySet_Add(keys, key) < 0 || PyDict_SetItem(parts->keys, value, keys) < 0;
+    int failed = PyDict_SetItem(keys, key, moment) < 0 || PyDict_SetItem(parts->keys, value, keys) < 0;
     Py_DECREF(keys);
     return failed ? -1 : 0;
 }
 
-/* Set the value of a key, or remove it where that is NULL. Returns None, or NULL, maybe without an exception. The undo
- * comes first: it is all that a change without memory for the rest needs. */
-static PyObject *change(PyObject *self, PyObject *key, PyObject *value)
+/* Replace the value `before`, NULL where the key is missing, whose moment is owned by the caller. The undo comes first:
+ * it is all that a change without memory for the rest needs. Returns -1 with an exception. */
+static int exchange(PyObject *self, const Parts *parts, PyObject *key, PyObject *before, PyObject *keys_before,
+                    PyObject *moment_before, PyObject *value, PyObject *moment)
+{
+    if (undo_later(self, parts->manager, key, before, moment_before) < 0
+        || (before && (drop_key(parts, key, before, keys_before) < 0 || PyDict_DelItem(parts->values, key) < 0)))
+        return -1;
+    if (!value)
+        return 0;
+    if (moment == Py_None && moment_before)
+        moment = moment_before;
+    return PyDict_SetItem(parts->values, key, value) < 0 || add_key(parts, key, value, moment) < 0 ? -1 : 0;
+}
+
+/* Set the value of a key, or remove it where that is NULL. Returns None, or NULL, maybe without an exception. */
+static PyObject *change(PyObject *self, PyObject *key, PyObject *value, PyObject *moment)
 {
     Parts parts;
     if (!find_parts(self, key, &parts) || (value && !PyLong_CheckExact(value)))
         return NULL;
-    PyObject *before = Py_XNewRef(PyDict_GetItemWithError(parts.values, key));
-    if ((!before && (PyErr_Occurred() || !value)) || (before && !PyLong_CheckExact(before))) {
-        Py_XDECREF(before);
-        return before || PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
-    }
-    int failed = undo_later(self, parts.manager, key, before) < 0
-        || (before && (drop_key(&parts, key, before) < 0 || PyDict_DelItem(parts.values, key) < 0))
-        || (value && (PyDict_SetItem(parts.values, key, value) < 0 || add_key(&parts, key, value) < 0));
+    PyObject *before = PyDict_GetItemWithError(parts.values, key);
+    if (!before && (PyErr_Occurred() || !value))
+        return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
+    PyObject *keys = before && PyLong_CheckExact(before) ? keys_of(&parts, before) : NULL;
+    PyObject *moment_before = keys ? PyDict_GetItemWithError(keys, key) : NULL;
+    if (before && !moment_before)
+        return NULL;
+    Py_XINCREF(before);
+    Py_XINCREF(moment_before);
+    int failed = exchange(self, &parts, key, before, keys, moment_before, value, moment);
     Py_XDECREF(before);
+    Py_XDECREF(moment_before);
     return failed ? NULL : Py_NewRef(Py_None);
 }
 
@@ -178,32 +198,18 @@ static int prepare(PyTypeObject *type)
     return 0;
 }
 
-/* Store a value, and when that was. Returns as `change`. */
-static PyObject *change_at(PyObject *self, PyObject *key, PyObject *value, PyObject *moment)
-{
-    PyObject *moments = get_slot(self, slots + BOX_MOMENTS), *values = get_slot(self, slots + BOX_VALUES);
-    if (!moments || !PyDict_CheckExact(moments) || !values || !PyDict_CheckExact(values)
-        || PyDict_GET_SIZE(moments) >= 2 * PyDict_GET_SIZE(values) + MOMENTS_MAX)
-        return NULL;
-    PyObject *changed = change(self, key, value);
-    if (changed && PyDict_SetItem(moments, key, moment) < 0)
-        Py_CLEAR(changed);
-    return changed;
-}
-
 enum { PUT, REMOVE, METHODS };
 static Method methods[METHODS];
 
 METHOD_FUNCTION(method_put)
 {
-    if (count == 3 && !names && args[2] != Py_None)
-        ANSWER(change_at(self, args[0], args[1], args[2]), methods[PUT]);
-    ANSWER(count == 2 && !names ? change(self, args[0], args[1]) : NULL, methods[PUT]);
+    int is_plain_call = (count == 2 || count == 3) && !names;
+    ANSWER(is_plain_call ? change(self, args[0], args[1], count == 3 ? args[2] : Py_None) : NULL, methods[PUT]);
 }
 
 METHOD_FUNCTION(method_remove)
 {
-    ANSWER(count == 1 && !names ? change(self, args[0], NULL) : NULL, methods[REMOVE]);
+    ANSWER(count == 1 && !names ? change(self, args[0], NULL, NULL) : NULL, methods[REMOVE]);
 }
 
 static Method methods[METHODS] = {

@@ -144,7 +144,7 @@ class Consumer:
 
     def _ack(self, space: object, task_id: object) -> Task:
         queue_space, row = self._own_task(space, task_id, "ack")
-        taken_at = queue_space.owners.taken_at.get(row[0])
+        taken_at = queue_space.owners.moment(row[0])
         queue_space.space.delete(row[0])
         queue_space.times_of(row[TUBE]).acknowledged(taken_at)
         self._queue.count(queue_space, row, "ack")
@@ -216,7 +216,7 @@ class Consumer:
         Returns, raises: as `touch`.
         """
         queue_space, row = self._own_task(space, task_id, "done")
-        taken_at = queue_space.owners.taken_at.get(row[0])
+        taken_at = queue_space.owners.moment(row[0])
         fields = list(row[:DATA])
         fields[STATUS], fields[NEXT_EVENT], fields[CID] = DONE, end_of(row), 0
         task = queue_space.space.replace([*fields, *data])

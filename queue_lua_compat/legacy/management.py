@@ -110,7 +110,7 @@ class ManagedLegacyTube(ManagedTasks):
             raise BoxError.procedure(f"the task {row[ID]} has the unknown status {row[STATUS]!r}")
         is_taken = state == TaskState.TAKEN
         session = self._space.owners.sessions.get(row[ID]) if is_taken else None
-        taken_at = None if session is None else self._space.owners.taken_at.get(row[ID])
+        taken_at = None if session is None else self._space.owners.moment(row[ID])
         return TaskInfo(
             row[ID],
             state,

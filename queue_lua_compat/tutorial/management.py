@@ -85,7 +85,7 @@ class ManagedTutorialQueue(ManagedTasks):
             raise BoxError.procedure(f"the task {task_id} has the unknown status {row[STATUS]!r}")
         created = _created(row)
         session = self._owners.sessions.get(task_id) if state == TaskState.TAKEN else None
-        taken_at = None if session is None else self._owners.taken_at.get(task_id)
+        taken_at = None if session is None else self._owners.moment(task_id)
         return TaskInfo(
             task_id,
             state,

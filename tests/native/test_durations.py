@@ -55,17 +55,13 @@ def test_bounds_belong_to_the_interval_below(limits: tuple[int, ...], places: li
     assert _figures(both[0]) == _figures(both[1])
 
 
-@given(
-    st.dictionaries(st.integers(0, 5), moments),
-    st.lists(st.tuples(st.booleans(), st.integers(0, 5), moments)),
-)
-def test_noted_moments_count_instead(noted: dict[int, Any], steps: list[tuple[bool, int, Any]]) -> None:
+@given(st.dictionaries(st.integers(0, 5), moments), st.lists(st.tuples(st.integers(0, 5), moments)))
+def test_noted_moments_count_instead(noted: dict[int, Any], steps: list[tuple[int, Any]]) -> None:
     kinds = (Durations, native.in_python["Durations"])
     copies = [dict(noted), dict(noted)]
     both = [kind(lambda: NOW, (10**9,), EARLIEST, copy) for kind, copy in zip(kinds, copies, strict=True)]
-    for is_noted, key, moment in steps:
-        found = [each.since_noted(key) if is_noted else each.since(moment, key) for each in both]
-        assert found == [None if is_noted else NOW] * 2
+    for key, moment in steps:
+        assert [each.since(moment, key) for each in both] == [NOW, NOW]
         assert _figures(both[0]) == _figures(both[1])
         assert copies[0] == copies[1]
 
@@ -95,16 +91,12 @@ class TestWrongInput:
         durations = kind(lambda: 1 // 0, (), 0, {5: 5})
         with pytest.raises(ZeroDivisionError):
             durations.since(5, 1)
-        with pytest.raises(ZeroDivisionError):
-            durations.since_noted(5)
         assert _figures(durations) == (0, [0], 0.0)
 
     def test_keys_must_be_hashable(self, kind: Any) -> None:
         durations = kind(time.time_ns, (), 0, {5: 5})
         with pytest.raises(TypeError, match="unhashable"):
             durations.since(5, [])
-        with pytest.raises(TypeError, match="unhashable"):
-            durations.since_noted([])
         assert _figures(durations) == (0, [0], 0.0)
 
     @pytest.mark.parametrize("arguments", [(), (1,), (1, 2, 3)])

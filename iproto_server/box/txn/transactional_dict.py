@@ -45,32 +45,38 @@ class TransactionalDict(Generic[Key, Value]):
         """Remove a key, which may be missing."""
         self._change(key, ABSENT)
 
-    def _change(self, key: Key, value: Value) -> None:
-        before = self.values.get(key, ABSENT)
+    def _change(self, key: Key, state: Any) -> None:
+        before = self._load(key)
         interactive = self._transactions.interactive
         changes: _Changes | None = None
         if interactive is not None:
             found = interactive.side_state.get(self)
             if found is None:
-                found = interactive.side_state[self] = _Changes(self.values, self._store)
+                found = interactive.side_state[self] = _Changes(self._load, self._store)
             assert isinstance(found, _Changes)
             changes = found
             changes.before.setdefault(key, before)
-        self._store(key, value)
+        self._store(key, state)
         self._box.on_rollback(partial(self._undo, changes, key, before))
 
-    def _store(self, key: Key, value: Value) -> None:
-        """Set the value of a key, or remove it with `ABSENT`."""
-        if value is ABSENT:
+    # The state of a key is its value, unless a subclass stores more than that, or `ABSENT`.
+
+    def _load(self, key: Key) -> Any:
+        """Return the state of a key."""
+        return self.values.get(key, ABSENT)
+
+    def _store(self, key: Key, state: Any) -> None:
+        """Set the state of a key."""
+        if state is ABSENT:
             self.values.pop(key, None)
         else:
-            self.values[key] = value
+            self.values[key] = state
 
-    def _restore(self, key: Key, value: Value) -> None:
-        """Restore the value of a key from before an undone change."""
-        self._store(key, value)
+    def _restore(self, key: Key, state: Any) -> None:
+        """Restore the state of a key from before an undone change."""
+        self._store(key, state)
 
-    def _undo(self, changes: _Changes | None, key: Key, before: Value) -> None:
+    def _undo(self, changes: _Changes | None, key: Key, before: Any) -> None:
         # The changes of an interactive transaction are out already if it fails between its requests.
         if changes is None or changes.is_in:
             self._restore(key, before)
@@ -80,14 +86,14 @@ class _Changes:
     """The changes of one interactive transaction.
 
     Attributes:
-        before: the old values of changed keys.
+        before: the old states of changed keys.
         is_in: whether the changes are in the dict; a commit leaves them there.
     """
 
-    __slots__ = ("_changed", "_store", "_values", "before", "is_in")
+    __slots__ = ("_changed", "_load", "_store", "before", "is_in")
 
-    def __init__(self, values: dict[Any, Any], store: Callable[[Any, Any], None]) -> None:
-        self._values = values
+    def __init__(self, load: Callable[[Any], Any], store: Callable[[Any, Any], None]) -> None:
+        self._load = load
         self._store = store
         self._changed: dict[Any, Any] = {}
         self.before: dict[Any, Any] = {}
@@ -96,18 +102,18 @@ class _Changes:
     def put_in(self) -> None:
         """Apply the changes."""
         self.before = {}
-        for key, value in self._changed.items():
-            self.before[key] = self._values.get(key, ABSENT)
-            self._store(key, value)
+        for key, state in self._changed.items():
+            self.before[key] = self._load(key)
+            self._store(key, state)
         self.is_in = True
 
     def take_out(self) -> None:
-        """Revert to the committed values, and remember the changes."""
+        """Revert to the committed states, and remember the changes."""
         self.is_in = False
         self._changed = {}
         for key, before in self.before.items():
-            value = self._values.get(key, ABSENT)
-            # A value that was changed and changed back counts as unchanged: others may change it later.
-            if value != before:
-                self._changed[key] = value
+            state = self._load(key)
+            # A state that was changed and changed back counts as unchanged: others may change it later.
+            if state != before:
+                self._changed[key] = state
                 self._store(key, before)

@@ -140,7 +140,7 @@ class Tutorial(Dialect):
 
     def owners(self) -> dict[Any, int]:
         owners = self._server.queue._owners
-        assert owners.tasks == grouped(owners.sessions)
+        assert {session: set(tasks) for session, tasks in owners.tasks.items()} == grouped(owners.sessions)
         return self.as_server(lambda: dict(owners.sessions))  # type: ignore[no-any-return]
 
     def reload(self) -> None:
@@ -191,7 +191,7 @@ class Legacy(Dialect):
     def owners(self) -> dict[Any, int]:
         [queue_space] = self._server.queue.registry.spaces.values()
         owners = queue_space.owners
-        assert owners.tasks == grouped(owners.sessions)
+        assert {session: set(tasks) for session, tasks in owners.tasks.items()} == grouped(owners.sessions)
         space = self.box.space["queue_0"]
         stored = self.as_server(lambda: {row[0]: row[6] for row in space.pairs() if row[2] == "t"})
         # A task that could not be released yet still names its former owner.
