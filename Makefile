@@ -59,7 +59,7 @@ TEST_PROGRAMS := tarantool:tarantool tarantoolctl:tarantool java:default-jre-hea
 	promtool:prometheus prometheus:prometheus chromium:chromium chromedriver:chromium-driver \
 	MR/Tarantool/Box.pm:libmr-tarantool-perl beanstalkd:beanstalkd redis-server:redis-server
 
-.PHONY: help run check check-engine engine-library check-asan test check-durations crash fuzz fuzz-asan queue-streams diff lint bench bench-pieces bench-baselines bench-persistence bench-misbehaviour bench-queues bench-pipeline format test-programs node-packages clean
+.PHONY: help run check check-engine engine-library check-asan test check-durations crash fuzz fuzz-asan queue-streams diff lint bench bench-pieces bench-baselines bench-persistence bench-misbehaviour bench-metrics bench-queues bench-pipeline format test-programs node-packages clean
 
 run: $(VENV)/.installed ## serve the tutorial's queue on 127.0.0.1:3301 with its data in ./data
 	$(IN_VENV)/iproto-server serve queue_lua_compat.tutorial:app --listen 127.0.0.1:3301 --work-dir ./data
@@ -145,6 +145,9 @@ bench-persistence: $(BENCH_VENV)/.installed ## recovery, snapshots and each wal_
 
 bench-misbehaviour: $(BENCH_VENV)/.installed ## latency of well-behaved clients beside hostile ones
 	$(BENCH_VENV)/bin/python -m bench.scenarios.hostile_load $(BENCH_ARGS)
+
+bench-metrics: $(BENCH_VENV)/.installed ## cost of metrics that are read each second
+	$(BENCH_VENV)/bin/python -m bench.scenarios.metrics $(BENCH_ARGS)
 
 bench-queues: $(BENCH_VENV)/.installed ## busy sub-queues and bulk calls of the queues
 	$(BENCH_VENV)/bin/python -m bench.scenarios.tubes $(BENCH_ARGS)

@@ -11,7 +11,6 @@ docs/PERFORMANCE.md explains the figures.
 from __future__ import annotations
 
 import argparse
-import re
 import resource
 import sys
 import tempfile
@@ -33,7 +32,6 @@ from bench.workloads.rate import Shape
 FULL: Final = Plan(rounds=3, share=1.0, tasks=1_000_000, latency_rounds=9)
 QUICK: Final = Plan(rounds=1, share=0.2, tasks=100_000, latency_rounds=3)
 _FEW_FILES: Final = 4096
-_SHAPE: Final = re.compile(r"([1-9]\d{0,4})[x×]([1-9]\d{0,4})")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -121,7 +119,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--shape",
         nargs="+",
-        type=_shape,
+        type=Shape.parse,
         metavar="CxN",
         help="connections x requests in flight of each, such as 10x100",
     )
@@ -165,13 +163,6 @@ def _parts(text: str) -> list[str]:
         if part not in SECTIONS:
             raise argparse.ArgumentTypeError(f"{part!r} is not one of {', '.join(SECTIONS)}")
     return parts
-
-
-def _shape(text: str) -> Shape:
-    found = _SHAPE.fullmatch(text)
-    if found is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is not of the form 10x100")
-    return Shape(int(found[1]), int(found[2]))
 
 
 def _file(text: str) -> Path:

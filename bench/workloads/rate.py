@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import argparse
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Self
 
 from bench.client.load import PAYLOAD, Phase
 from bench.peers.contender import Server
 
 SHARES: Final = (0.5, 0.99, 0.999)
+_SHAPE: Final = re.compile(r"([1-9]\d{0,4})[x×]([1-9]\d{0,4})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +26,14 @@ class Shape:
 
     connections: int
     in_flight: int
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Parse a command line's value such as 10x100. Raises ArgumentTypeError if it is none."""
+        found = _SHAPE.fullmatch(text)
+        if found is None:
+            raise argparse.ArgumentTypeError(f"{text!r} is not of the form 10x100")
+        return cls(int(found[1]), int(found[2]))
 
     def __str__(self) -> str:
         return f"{self.connections} × {self.in_flight}"
