@@ -39,6 +39,7 @@ class Task:
             None if a request without an answer may have set it.
         holder: The worker that has taken it.
         may_be_gone: Whether an `ack` without an answer was sent.
+        releases: How often it was released: the number of its last release.
     """
 
     number: int
@@ -47,6 +48,7 @@ class Task:
     runat: float | None = None
     holder: int | None = None
     may_be_gone: bool = False
+    releases: int = 0
 
 
 class Tasks:
@@ -74,10 +76,12 @@ class Tasks:
         task.holder = None
         task.may_be_gone = True
 
-    def releasing(self, task: Task, *, is_delayed: bool) -> None:
-        """Record that its holder sends a `release`."""
+    def releasing(self, task: Task, *, is_delayed: bool) -> int:
+        """Record that its holder sends a `release`. Returns the number of the release."""
         task.holder = None
         task.runat = None if is_delayed else 0
+        task.releases += 1
+        return task.releases
 
     # -- answers --
 
@@ -121,10 +125,16 @@ class Tasks:
         self._identify(task, answer["id"])
         self._tasks.pop(task.number, None)
 
-    def released(self, task: Task, answer: Mapping[str, Any]) -> None:
-        """Record the answer to a `release`. By then another worker may have taken the task again."""
+    def released(self, task: Task, number: int, answer: Mapping[str, Any]) -> None:
+        """Record the answer to a `release`. By then another worker may have taken the task again, and released it.
+
+        Parameters:
+            task: The task.
+            number: The number of the release.
+            answer: The answer.
+        """
         self._identify(task, answer["id"])
-        if task.runat is None:
+        if task.runat is None and task.releases == number:
             task.runat = answer["runat"]
 
     def _identify(self, task: Task, task_id: int) -> None:

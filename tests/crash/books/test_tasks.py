@@ -80,7 +80,7 @@ def test_a_delay_that_was_answered_is_kept(tasks: Tasks) -> None:
     task = put(tasks)
     tasks.taken(answer(1), 1, NOW)
     tasks.releasing(task, is_delayed=True)
-    tasks.released(task, {**answer(1), "runat": NOW + 3})
+    tasks.released(task, 1, {**answer(1), "runat": NOW + 3})
     assert texts(tasks, row(1, "W", NOW + 4)) == [f"task 1 (id 101) waits for {NOW + 4} instead of {NOW + 3}"]
 
 
@@ -97,8 +97,18 @@ def test_a_task_can_be_had_by_one_after_the_other(tasks: Tasks) -> None:
     tasks.taken(answer(1), 1, NOW)
     tasks.releasing(task, is_delayed=False)
     tasks.taken(answer(1), 2, NOW)
-    tasks.released(task, answer(1, "R"))
+    tasks.released(task, 1, answer(1, "R"))
     assert tasks.take_findings() == []
+
+
+def test_the_answer_to_a_release_says_nothing_about_the_next_one(tasks: Tasks) -> None:
+    task = put(tasks)
+    tasks.taken(answer(1), 1, NOW)
+    first = tasks.releasing(task, is_delayed=False)
+    tasks.taken(answer(1), 2, NOW)
+    tasks.releasing(task, is_delayed=True)
+    tasks.released(task, first, answer(1, "R"))
+    assert texts(tasks, row(1, "W", NOW + 3)) == []
 
 
 def test_a_finished_task_is_not_given_out(tasks: Tasks) -> None:

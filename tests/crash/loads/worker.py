@@ -76,8 +76,8 @@ class Worker(Client):
     def _release(self) -> None:
         task = self._any_of_mine()
         options = self._delay(long=False)
-        self._tasks.releasing(task, is_delayed=options is not None)
-        self._call("release", [task.id, options], lambda answer: self._tasks.released(task, answer))
+        number = self._tasks.releasing(task, is_delayed=options is not None)
+        self._call("release", [task.id, options], lambda answer: self._tasks.released(task, number, answer))
 
     def _any_of_mine(self) -> Task:
         return self._mine.pop(self.chance.randrange(len(self._mine)))
