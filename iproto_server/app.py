@@ -263,7 +263,8 @@ class Procedures:
                 first = owners.setdefault(name, application)
                 if first is not application or name in self.by_name or name in self._finders:
                     raise ApplicationConflict(
-                        f'the applications "{first.name}" and "{application.name}" both define "{name}"'
+                        f'the applications "{first.name}" and "{application.name}" both define "{name}";'
+                        " serve them in two processes"
                     )
             self.by_name.update(application.procedures)
             self._finders.update(application.finders)

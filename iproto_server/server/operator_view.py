@@ -106,7 +106,7 @@ class OperatorView:
                 "last_rows": self._checkpointer.last_rows,
                 "kept": len(box.kept_snapshots()),
             },
-            "loop": {"latency": self._lag.last, "latency_max": self._lag.max},
+            "loop": {"latency": self._lag.last, "latency_max": self._lag.recent},
         }
 
     def queues(self, limit: int, after: str | None) -> list[Record]:

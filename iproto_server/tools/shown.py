@@ -45,10 +45,8 @@ def moment(seconds: float | None) -> str:
     return "" if seconds is None else f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
-def size(octets: float | None) -> str:
+def size(octets: float) -> str:
     """Return a number of bytes with its unit."""
-    if octets is None:
-        return "no limit"
     amount = float(octets)
     for unit in ("B", "KB", "MB", "GB"):
         if amount < 1024 or unit == "GB":

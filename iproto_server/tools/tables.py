@@ -124,7 +124,7 @@ def status_lines(address: str, status: Record) -> list[tuple[str, str]]:
         (
             "memory",
             f"{size(memory['process'])} in the process, {size(memory['data'])} in rows,"
-            f" {size(memory['index'])} in indexes, limit {size(memory['limit'])}",
+            f" {size(memory['index'])} in indexes, {_limit(memory['limit'])}",
         ),
         ("connections", f"{connections['current']} open, {connections['total']} since the start"),
         (
@@ -142,9 +142,16 @@ def status_lines(address: str, status: Record) -> list[tuple[str, str]]:
             f"{snapshots['taken']} taken, {snapshots['failed']} failed, {snapshots['kept']} kept"
             + (", one is being written" if snapshots["is_running"] else ""),
         ),
-        ("event loop", f"{loop['latency'] * 1000:.1f} ms late, {loop['latency_max'] * 1000:.1f} ms at most"),
+        (
+            "event loop",
+            f"{loop['latency'] * 1000:.1f} ms late, {loop['latency_max'] * 1000:.1f} ms at most lately",
+        ),
         ("time", moment(status["time"])),
     ]
+
+
+def _limit(allowed: int | None) -> str:
+    return "no limit" if allowed is None else f"limit {size(allowed)}"
 
 
 def _since(begin: float | None, now: float) -> str:

@@ -143,6 +143,6 @@ def _head(address: str, last: Record, is_paused: bool) -> Text:
     text.append(
         f"\nmemory {size(last['memory']['process'])}, rows {size(last['memory']['data'])}   event loop "
     )
-    latency = f"{loop['latency'] * 1000:.1f} ms late, {loop['latency_max'] * 1000:.1f} at most"
+    latency = f"{loop['latency'] * 1000:.1f} ms late, {loop['latency_max'] * 1000:.1f} ms at most lately"
     text.append(latency, style="bold red" if loop["latency"] > _LATE else "")
     return text

@@ -174,7 +174,10 @@ class TestApplications:
         )
         done = run_process("serve", APPLICATION, "other:app", *LISTEN, directory=tmp_path)
         assert done.returncode == 2
-        assert done.stderr.strip() == 'iproto-server: the applications "test" and "other" both define "echo"'
+        assert done.stderr.strip() == (
+            'iproto-server: the applications "test" and "other" both define "echo";'
+            " serve them in two processes"
+        )
 
     def test_a_background_task_runs_and_is_cancelled(self, start_server: StartServer, tmp_path: Path) -> None:
         (tmp_path / "steady.py").write_text(

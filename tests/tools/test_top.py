@@ -101,7 +101,7 @@ async def _it(server: Server) -> None:
         await pilot.pause()
         assert "127.0.0.1:3301  0.1.0  up 1m5s  lsn 7" in head_of(app)
         assert "requests 120/s, 3 in flight" in head_of(app)
-        assert "event loop 1.0 ms late, 20.0 at most" in head_of(app)
+        assert "event loop 1.0 ms late, 20.0 ms at most lately" in head_of(app)
         columns = [str(column.label) for column in app.query_one(DataTable).ordered_columns]
         assert columns == ["queue", "ready", "taken", "oldest ready", "waiting", "put/s", "take/s", "ack/s"]
         server.read_only = True

@@ -126,7 +126,7 @@ class Tasks:
         self._tasks.pop(task.number, None)
 
     def released(self, task: Task, number: int, answer: Mapping[str, Any]) -> None:
-        """Record the answer to a `release`. By then another worker may have taken the task again, and released it.
+        """Record the answer to a `release`. Another worker may have taken and released the task since.
 
         Parameters:
             task: The task.

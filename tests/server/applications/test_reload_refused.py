@@ -51,7 +51,7 @@ BAD_VERSIONS = {
     ),
     "a conflict": (
         "app.procedure('other')(lambda box: None)\n",
-        'the applications "jobs" and "others" both define "other"',
+        'the applications "jobs" and "others" both define "other"; serve them in two processes',
     ),
 }
 GOOD_VERSION = (
