@@ -58,6 +58,8 @@ class Config:
         guest: guest's rights beyond those granted in the database, one of GUEST_MODES: "all"; "none"; "auto",
             all while only this machine can connect.
         net_msg_max: maximum number of requests in flight in the whole server.
+        busy_poll: microseconds for which the event loop looks for the next request before it sleeps; None:
+            100 on more than one processor, else 0.
         max_frame: maximum size of a request in bytes; a larger one closes its connection.
         max_frame_before_login: the same for unauthenticated connections.
         login_timeout: seconds after which a connection without a login is closed, if guest has no grant; 0:
@@ -106,6 +108,7 @@ class Config:
     allow_guest: bool = False
     guest: str = GUEST_MODES[0]
     net_msg_max: int = 768
+    busy_poll: int | None = None
     max_frame: int = 256 * 1024**2
     max_frame_before_login: int = 64 * 1024
     login_timeout: float = 60.0

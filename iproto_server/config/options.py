@@ -127,6 +127,15 @@ OPTIONS: tuple[Option, ...] = (
         default="768",
     ),
     Option(
+        "busy_poll",
+        values.whole(0, 1_000_000),
+        _NETWORK,
+        "MICROSECONDS",
+        "Look for the next request for so long before the event loop sleeps, if clients send theirs right "
+        "after responses. 0: never.",
+        default="100, or 0 on a single processor",
+    ),
+    Option(
         "max_frame",
         values.size(1024, 2**31),
         _NETWORK,

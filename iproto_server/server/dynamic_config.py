@@ -27,6 +27,7 @@ _DEFAULTS: Final = Config()
 _HIDDEN: Final = frozenset(
     (
         "apps",
+        "busy_poll",
         "graphite",
         "graphite_interval",
         "graphite_prefix",

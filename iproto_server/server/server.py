@@ -30,6 +30,7 @@ from iproto_server.server.applications.background_tasks import BackgroundTasks
 from iproto_server.server.applications.reload import Reload
 from iproto_server.server.applications.served_applications import ServedApplications
 from iproto_server.server.checkpointer import Checkpointer
+from iproto_server.server.connection.busy_poll import BusyPoll, usual_microseconds
 from iproto_server.server.connection.connection import Connection
 from iproto_server.server.connection.group_commit import Batch
 from iproto_server.server.connection.listeners import Listeners
@@ -165,7 +166,8 @@ class Server:
         self._disk = ThreadPoolExecutor(1, "disk")
         self.storage = self._open_storage(self.box, options, self._disk.submit, progress_on())
         log = self.storage.log
-        batch = Batch(self.box.transactions, log, self._disk)
+        microseconds = usual_microseconds() if config.busy_poll is None else config.busy_poll
+        batch = Batch(self.box.transactions, log, self._disk, BusyPoll(microseconds))
         spare.hold()
         self.state = ServerState(config, self.box, self._clock, loop, batch)
         self._checkpointer = Checkpointer(self.box, log, batch, config, self.storage.recovered.checkpoint)

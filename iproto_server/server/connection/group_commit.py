@@ -16,6 +16,7 @@ from iproto_server.box.txn.statement import Committed
 from iproto_server.box.txn.transaction import TransactionManager
 from iproto_server.errors import BoxError
 from iproto_server.native import twin
+from iproto_server.server.connection.busy_poll import BusyPoll
 from iproto_server.server.connection.outgoing import OutgoingConnection
 from iproto_server.server.connection.pending_output import Output
 from iproto_server.storage.wal import LogWrite, WalMode, WriteAheadLog
@@ -36,9 +37,11 @@ class Batch:
         transactions: whose committed transactions are written.
         log: the log; None where there is none, and nothing has to be written.
         executor: where the log is written while the loop goes on, one write at a time; needed for `fsync`.
+        busy_poll: looks for the next requests after each batch; None: nothing does.
     """
 
     __slots__ = (
+        "_busy_poll",
         "_connections",
         "_executor",
         "_held",
@@ -55,8 +58,10 @@ class Batch:
         transactions: TransactionManager,
         log: WriteAheadLog | None = None,
         executor: Executor | None = None,
+        busy_poll: BusyPoll | None = None,
     ) -> None:
         self._transactions = transactions
+        self._busy_poll = busy_poll
         self._log = log
         self._executor = executor
         self._connections: list[OutgoingConnection] = []
@@ -97,10 +102,12 @@ class Batch:
                     else:
                         connection.send_output()  # whoever changed nothing does not wait for the disk
                 self._begin_write()
-                return
-            self._write(self._log, connections)
-            return
-        send_outputs(connections)
+            else:
+                self._write(self._log, connections)
+        else:
+            send_outputs(connections)
+        if self._busy_poll is not None:
+            self._busy_poll.worked()
 
     def written(self) -> asyncio.Future[None]:
         """What is done when every transaction committed so far is written, and fails with BoxError WAL_IO
