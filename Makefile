@@ -4,6 +4,8 @@ PYTHON ?= python3
 VENV := .venv
 IN_VENV := $(VENV)/bin
 NODE_DIR := tests/clients/node
+# make run PORT=3302
+PORT ?= 3301
 PYTEST_ARGS ?=
 # Number of test processes: `auto` is one per processor; 0 runs all tests in pytest's own process.
 WORKERS ?= auto
@@ -61,8 +63,8 @@ TEST_PROGRAMS := tarantool:tarantool tarantoolctl:tarantool java:default-jre-hea
 
 .PHONY: help run check check-engine engine-library check-asan test check-durations crash fuzz fuzz-asan queue-streams diff lint bench bench-pieces bench-baselines bench-persistence bench-misbehaviour bench-metrics bench-queues bench-pipeline format test-programs node-packages clean
 
-run: $(VENV)/.installed ## serve the tutorial's queue on 127.0.0.1:3301 with its data in ./data
-	$(IN_VENV)/iproto-server serve queue_lua_compat.tutorial:app --listen 127.0.0.1:3301 --work-dir ./data
+run: $(VENV)/.installed ## serve the tutorial's queue on 127.0.0.1:3301 with its data in ./data: PORT=3301
+	$(IN_VENV)/iproto-server serve queue_lua_compat.tutorial:app --listen 127.0.0.1:$(PORT) --work-dir ./data
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.* ## /\1 /p' $(firstword $(MAKEFILE_LIST)) | while read -r name text; do printf '%-20s %s\n' "$$name" "$$text"; done

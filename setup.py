@@ -25,6 +25,8 @@ FORTIFY = "_FORTIFY_SOURCE"
 """The macro that makes the C library check sizes; it needs optimization."""
 DEBIAN_PACKAGES = "gcc libc6-dev python3-dev"
 OTHERWISE = f"or set {PURE_PYTHON}=1 to install without compiled code, which is several times slower"
+STRIP = "-Wl,--strip-all"
+"""The linker's flag that leaves out symbols."""
 LINK_TIME = (["-flto=auto"], ["-flto"])
 """Flags for optimization across files: the first that the compiler takes are used."""
 
@@ -83,10 +85,12 @@ class BuildModules(build_ext):
         link_time = next((flags for flags in LINK_TIME if self._builds("-Werror", *flags)), None)
         if link_time is None:
             self.warn("building without link-time optimization, which this compiler does not take")
+        # Wheels do without the names of functions, which profilers and sanitizers need.
+        is_stripped = not (self.inplace or self.editable_mode) and self._builds(STRIP)
         is_fortified = any(FORTIFY in word for word in self._command())
         for each in self.extensions:
             each.extra_compile_args += link_time or []
-            each.extra_link_args += link_time or []
+            each.extra_link_args += [*(link_time or []), *([STRIP] if is_stripped else [])]
             if not is_fortified:
                 each.extra_compile_args.append(f"-D{FORTIFY}=2")
 

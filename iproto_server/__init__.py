@@ -38,6 +38,7 @@ __all__ = [
     "TupleMap",
     "WaitQueue",
     "Waiter",
+    "__version__",
     "pack",
 ]
 
@@ -72,6 +73,7 @@ if TYPE_CHECKING:
         TaskInfo,
         TaskState,
     )
+    from iproto_server.program_version import PROGRAM_VERSION as __version__
 else:
     _MODULES = {
         "ABSENT": "iproto_server.box.txn.transactional_dict",
@@ -89,6 +91,7 @@ else:
         "TaskState": "iproto_server.managed_queue",
         "Timer": "iproto_server.box.clock",
         "Trigger": "iproto_server.box.txn.trigger",
+        "__version__": "iproto_server.program_version",
         "pack": "iproto_server.codec.msgpack",
     }
 

@@ -21,7 +21,9 @@ ARCHITECTURE = REPOSITORY / "docs" / "ARCHITECTURE.md"
 
 
 def documents() -> list[Path]:
-    """All Markdown files under version control."""
+    """All Markdown files under version control; of a source distribution, all there are."""
+    if not (REPOSITORY / ".git").exists():
+        return sorted(REPOSITORY.rglob("*.md"))
     listed = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"],
         cwd=REPOSITORY,

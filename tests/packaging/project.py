@@ -13,7 +13,17 @@ from typing import Final
 from iproto_server.native import PURE_PYTHON
 
 REPOSITORY: Final = Path(__file__).resolve().parents[2]
-FILES: Final = ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE")
+FILES: Final = (
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "LICENSE",
+    "MANIFEST.in",
+    "Makefile",
+    "README.md",
+    "SECURITY.md",
+    "pyproject.toml",
+    "setup.py",
+)
 OFFLINE: Final = ("--quiet", "--no-deps", "--no-index", "--disable-pip-version-check")
 """Options of pip: it uses nothing but the files that it is given."""
 
@@ -29,7 +39,7 @@ def copy_project(copy: Path, folders: Iterable[str]) -> None:
     for name in FILES:
         shutil.copy(REPOSITORY / name, copy)
     for folder in folders:
-        ignored = shutil.ignore_patterns("__pycache__", "*.so")
+        ignored = shutil.ignore_patterns("__pycache__", "*.so", "node_modules", "results")
         shutil.copytree(REPOSITORY / folder, copy / folder, ignore=ignored)
 
 

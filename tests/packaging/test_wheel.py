@@ -16,11 +16,14 @@ from zipfile import ZipFile
 
 import pytest
 
+import iproto_server
 from iproto_server.program_version import PROGRAM_VERSION
 from tests.packaging.project import OFFLINE, REPOSITORY, copy_project, pip, run
 from tests.programs import require_program
 
-PACKAGES: Final = ("iproto_server", "queue_lua_compat", "spark", "bench")
+PACKAGES: Final = ("iproto_server", "queue_lua_compat", "spark")
+REPOSITORY_ONLY: Final = ("bench", "docs", "examples", "tests", "tools")
+"""Folders of the source distribution that are not installed."""
 MODULES: Final = ("iproto_server/native/_native", "spark/native/_native")
 
 BUILD_SDIST: Final = "import sys; from setuptools import build_meta; build_meta.build_sdist(sys.argv[1])"
@@ -31,7 +34,7 @@ def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The source distribution of this working tree."""
     folder = tmp_path_factory.mktemp("sdist")
     project = folder / "project"
-    copy_project(project, PACKAGES)
+    copy_project(project, (*PACKAGES, *REPOSITORY_ONLY))
     done = run("env", "-C", project, sys.executable, "-c", BUILD_SDIST, folder)
     assert done.returncode == 0, done.stderr
     (file,) = folder.glob("*.tar.gz")
@@ -135,8 +138,39 @@ def test_the_source_distribution_has_the_sources_in_c(sdist: Path) -> None:
     }
     with tarfile.open(sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
-    assert {name for name in names if name.endswith((".c", ".h"))} == expected
-    assert not any(name.startswith("tests") for name in names)
+    assert {
+        name for name in names if name.endswith((".c", ".h")) and not name.startswith("tests")
+    } == expected
+
+
+def test_the_source_distribution_runs_its_own_tests(sdist: Path, tmp_path: Path) -> None:
+    with tarfile.open(sdist) as archive:
+        archive.extractall(tmp_path, filter="data")
+    (folder,) = tmp_path.iterdir()
+    assert {file.name for file in folder.iterdir()} >= {*REPOSITORY_ONLY, "Makefile", "CHANGELOG.md"}
+    arguments = ("-q", "-p", "no:cacheprovider", "tests/codec", "tests/test_document_rules.py")
+    done = run("env", "-C", folder, sys.executable, "-m", "pytest", *arguments)
+    assert done.returncode == 0, done.stdout
+
+
+def test_the_modules_have_no_symbols_for_debuggers(wheel: Path, tmp_path: Path) -> None:
+    readelf = require_program("readelf", "binutils")
+    with ZipFile(wheel) as archive:
+        for name in (each for each in archive.namelist() if each.endswith(".so")):
+            sections = run(readelf, "--sections", archive.extract(name, tmp_path)).stdout
+            assert ".dynsym" in sections
+            assert ".symtab" not in sections
+            assert ".debug_info" not in sections
+
+
+def test_every_package_tells_that_it_is_typed(wheel: Path) -> None:
+    assert {name for name in names_in(wheel) if name.endswith("py.typed")} == {
+        f"{package}/py.typed" for package in PACKAGES
+    }
+
+
+def test_the_package_tells_its_version() -> None:
+    assert iproto_server.__version__ == PROGRAM_VERSION
 
 
 SERVE: Final = """\
