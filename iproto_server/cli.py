@@ -30,6 +30,7 @@ PROGRAM = "iproto-server"
 
 _TOOLS = {
     **dict.fromkeys(("cat", "check", "play"), "iproto_server.tools.commands"),
+    **dict.fromkeys(("backup", "restore"), "iproto_server.tools.backup_commands"),
     **dict.fromkeys(
         (
             *("backlog", "bury", "call", "delete", "kick", "move"),

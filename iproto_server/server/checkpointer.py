@@ -17,6 +17,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from pathlib import Path
 from typing import Final, TypeVar
 
 from iproto_server.box import Box, Waiter
@@ -27,8 +28,8 @@ from iproto_server.counting import counted
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.server.connection.group_commit import Batch
 from iproto_server.server.snapshot_task import SnapshotTask
-from iproto_server.storage.directory import file_name, list_files, read_header
-from iproto_server.storage.garbage_collector import collect_garbage
+from iproto_server.storage.directory import file_name, list_files, read_header, signature_of
+from iproto_server.storage.garbage_collector import Pin, collect_garbage, complete_snapshots
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.wal import WriteAheadLog
 from iproto_server.storage.xlog import FileType, XlogHeader
@@ -92,18 +93,22 @@ class Checkpointer:
         self._task: asyncio.Task[None] | None = None
         self._timer: Timer | None = None
         self._watcher: Timer | None = None
+        self._pin = Pin()
 
     # -- schedule --
 
     def start(self) -> None:
-        """Start taking snapshots, also those of `box.snapshot()`."""
+        """Start taking snapshots, also those of `box.snapshot()`, and allow backups."""
         self._box.take_snapshot = self.request
+        self._box.start_backup, self._box.stop_backup = self.pin, self.unpin
+        self._box.pinned_snapshot = lambda: self._pin.signature
         self._schedule(self._chance())
         self._watch()
 
     async def stop(self) -> None:
         """Stop taking snapshots, and cancel a running one."""
         self._box.take_snapshot = _refuse
+        self._box.start_backup, self._box.stop_backup = _refuse_backup, _ignore
         for timer in (self._timer, self._watcher):
             if timer is not None:
                 timer.cancel()
@@ -207,10 +212,7 @@ class Checkpointer:
             self.last_rows = rows
             self.last_duration = self._now() - begun
             logger.info("snapshot done, %s in %.1f s", counted(rows, "row"), self.last_duration)
-        config = self._config
-        await self._in_thread(
-            collect_garbage, config.snapshot_directory, config.log_directory, config.checkpoint_count
-        )
+        await self._collect_garbage()
 
     async def _is_up_to_date(self) -> bool:
         """Whether nothing has changed since the last snapshot, whose time is then updated."""
@@ -262,6 +264,55 @@ class Checkpointer:
         self._last = vclock
         return task.rows
 
+    # -- backups --
+
+    def pin(self, back: int) -> list[str]:
+        """Keep a snapshot and the logs that follow it until `unpin`, or until the server stops.
+
+        Parameters:
+            back: which snapshot: 0 is the newest, 1 the one before it, and so on.
+
+        Returns:
+            The path of the snapshot, in a list.
+
+        Raises:
+            BoxError: BACKUP_IN_PROGRESS if one is kept already; MISSING_SNAPSHOT if there are not so many;
+                SYSTEM if the directory cannot be read.
+        """
+        with self._pin.lock:
+            if self._pin.signature is not None:
+                raise BoxError(ErrorCode.BACKUP_IN_PROGRESS)
+            try:
+                snapshots = complete_snapshots(self._config.snapshot_directory)
+            except OSError as error:
+                text = f"cannot read the snapshots: {error.strerror}"
+                raise BoxError.with_message(ErrorCode.SYSTEM, text, type="SystemError") from error
+            if back >= len(snapshots):
+                raise BoxError(ErrorCode.MISSING_SNAPSHOT)
+            path = snapshots[-1 - back]
+            self._pin.signature = signature_of(path)
+        logger.info("%s and the logs after it are kept for a backup", path)
+        return [str(path)]
+
+    def unpin(self) -> None:
+        """End a backup, if there is one, and remove what was kept for it alone."""
+        with self._pin.lock:
+            if self._pin.signature is None:
+                return
+            self._pin.signature = None
+        logger.info("the backup has ended")
+        _ = self._collect_garbage()
+
+    def _collect_garbage(self) -> asyncio.Future[list[Path]]:
+        config = self._config
+        return self._in_thread(
+            collect_garbage,
+            config.snapshot_directory,
+            config.log_directory,
+            config.checkpoint_count,
+            self._pin,
+        )
+
     def _in_thread(self, function: Callable[..., Result], *args: object) -> asyncio.Future[Result]:
         return asyncio.get_running_loop().run_in_executor(self._executor, partial(function, *args))
 
@@ -279,6 +330,14 @@ def _retrieve_exception(future: asyncio.Future[None]) -> None:
     """Retrieve the exception, because Python warns of those that are never retrieved."""
     if not future.cancelled():
         future.exception()
+
+
+def _refuse_backup(back: int) -> list[str]:
+    raise BoxError(ErrorCode.UNSUPPORTED, "A server that is stopping", "backups")
+
+
+def _ignore() -> None:
+    """Backups end with the server."""
 
 
 def _refuse() -> Waiter:

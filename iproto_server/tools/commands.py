@@ -42,8 +42,19 @@ def _read_spaces(
     return [int(text) if re.fullmatch(r"[0-9]{1,10}", text) else text for text in texts]
 
 
-def _read_moment(context: click.Context, parameter: click.Parameter, text: str | None) -> float | None:
-    """Seconds since 1970, or a date and time."""
+def read_moment(context: click.Context, parameter: click.Parameter, text: str | None) -> float | None:
+    """Read seconds since 1970, or a date and time, as the callback of an option.
+
+    Parameters:
+        context, parameter: those of the option.
+        text: its value.
+
+    Returns:
+        Seconds since 1970; None if the option is not given.
+
+    Raises:
+        click.BadParameter: the text is neither.
+    """
     if text is None:
         return None
     try:
@@ -84,7 +95,7 @@ _SELECTION = (
         "--timestamp",
         "before",
         metavar="TIME",
-        callback=_read_moment,
+        callback=read_moment,
         help="The moment to end before: seconds since 1970, or as in 2026-01-31T12:00:00Z.",
     ),
     click.option(
@@ -122,7 +133,12 @@ def _selection(arguments: dict[str, Any]) -> Selection:
     return Selection(**arguments)
 
 
-def _complain(text: str) -> None:
+def complain(text: str) -> None:
+    """Print an error in one line on stderr.
+
+    Parameters:
+        text: the error.
+    """
     click.echo(f"iproto-server: {' '.join(text.split())}", err=True)
 
 
@@ -158,7 +174,7 @@ def cat(files: tuple[Path, ...], shown_as: str, **choice: Any) -> int:
     from iproto_server.tools.yaml_record import format_yaml
 
     row_format = {"yaml": format_yaml, "json": format_json, "lua": format_lua}[shown_as]
-    file_show = FileShow(_selection(choice), row_format, sys.stdout.buffer, _complain)
+    file_show = FileShow(_selection(choice), row_format, sys.stdout.buffer, complain)
     try:
         for file in files:
             file_show.show_all(file, end="...\n\n" if shown_as == "yaml" else "")
@@ -205,17 +221,17 @@ def play(uri: str, files: tuple[Path, ...], **choice: Any) -> int:
         progress.end(rows)
     except (PlayError, XlogError) as error:
         progress.end()
-        _complain(str(error))
+        complain(str(error))
         return 1
     except OSError as error:
         progress.end()
-        _complain(f"cannot read {error.filename or 'a file'}: {error.strerror}")
+        complain(f"cannot read {error.filename or 'a file'}: {error.strerror}")
         return 1
     for name in selection.unknown_names:
-        _complain(f'no space is called "{name}" in these files: try its id')
+        complain(f'no space is called "{name}" in these files: try its id')
     if not rows and not selection.unknown_names:
         system = "" if choice["show_system"] else "; rows of system spaces need --show-system"
-        _complain(f"nothing was sent: no row of these files matches{system}")
+        complain(f"nothing was sent: no row of these files matches{system}")
     return 0 if rows else 1
 
 
@@ -251,10 +267,10 @@ def check(directory: Path, wal_dir: Path | None, memtx_dir: Path | None) -> int:
     try:
         rows = check_database(directory / (memtx_dir or ""), directory / (wal_dir or ""), findings)
     except NothingToCheckError as error:
-        _complain(str(error))
+        complain(str(error))
         return 2
     except OSError as error:
-        _complain(f"cannot read {error.filename or directory}: {error.strerror}")
+        complain(f"cannot read {error.filename or directory}: {error.strerror}")
         return 2
     click.echo(
         f"{counted(findings.snapshots, 'snapshot')}, {counted(findings.logs, 'log')}, "

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from iproto_server.storage.directory import file_name, find_logs, find_snapshots
-from iproto_server.storage.garbage_collector import collect_garbage, obsolete_files
+from iproto_server.storage.garbage_collector import Pin, collect_garbage, obsolete_files
 from iproto_server.storage.snapshot import SnapshotWriter
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import FileType, XlogWriter
@@ -74,6 +74,15 @@ class TestWhatIsNotNeeded:
     def test_without_a_snapshot_everything_is_needed(self, tmp_path: Path) -> None:
         assert obsolete_files([], [log(tmp_path, number) for number in (0, 10)], 1) == []
 
+    def test_a_pinned_snapshot_stays_with_the_logs_after_it(self, tmp_path: Path) -> None:
+        snapshots = [snapshot(tmp_path, number) for number in (10, 20, 30, 40)]
+        logs = [log(tmp_path, number) for number in (5, 15, 25, 35)]
+        assert signatures(obsolete_files(snapshots, logs, 1, 20)) == ["5.xlog", "10.snap", "30.snap"]
+        assert signatures(obsolete_files(snapshots, logs, 1, 40)) == signatures(
+            obsolete_files(snapshots, logs, 1)
+        )
+        assert obsolete_files(snapshots, logs, 4, 30) == []
+
     @given(
         st.sets(st.integers(0, 30), min_size=1),
         st.sets(st.integers(0, 30), min_size=1),
@@ -119,6 +128,32 @@ class TestRemoval:
         assert len(find_logs(tmp_path, newest.header.vclock).logs) == 1
         assert len(find_logs(tmp_path, VClock({1: 20})).logs) == 2
         assert collect_garbage(tmp_path, tmp_path, 2) == []
+
+    def test_a_pin_keeps_files_until_it_is_removed(self, tmp_path: Path) -> None:
+        for number in (0, 10, 20):
+            snapshot(tmp_path, number)
+            log(tmp_path, number)
+        pin = Pin()
+        pin.signature = 10
+        assert signatures(collect_garbage(tmp_path, tmp_path, 1, pin)) == ["0.snap", "0.xlog"]
+        pin.signature = None
+        assert signatures(collect_garbage(tmp_path, tmp_path, 1, pin)) == ["10.snap", "10.xlog"]
+
+    def test_nothing_more_is_removed_once_a_backup_begins(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for number in (0, 10, 20):
+            snapshot(tmp_path, number)
+        pin = Pin()
+        unlink = Path.unlink
+
+        def begin_backup(path: Path, missing_ok: bool = False) -> None:
+            unlink(path, missing_ok)
+            pin.signature = 10
+
+        monkeypatch.setattr(Path, "unlink", begin_backup)
+        assert signatures(collect_garbage(tmp_path, tmp_path, 1, pin)) == ["0.snap"]
+        assert names(tmp_path) == ["10.snap", "20.snap"]
 
     def test_logs_may_be_somewhere_else(self, tmp_path: Path) -> None:
         snapshots, logs = tmp_path / "snapshots", tmp_path / "logs"

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 from iproto_server.box.api import events
+from iproto_server.box.api.backup import Backup
 from iproto_server.box.api.core import BoxCore
 from iproto_server.box.api.ddl.space_schema import SpaceSchema
 from iproto_server.box.api.instance.cfg import Configuration, boolean, wrong_value
@@ -46,6 +47,7 @@ class Box(BoxCore):
         space: the spaces.
         sequence: the sequences.
         schema: DDL.
+        backup: keeps files while they are copied.
         info, stat, slab, runtime: state and statistics of the instance.
         cfg: the options; the server replaces it by one that has all of its options.
         memory: the memory in use.
@@ -66,6 +68,7 @@ class Box(BoxCore):
         self._savepoints: list[Savepoint] = []
         self._kept: dict[str, Any] = {}
         self.catalog.on_schema_change = self._announce_schema
+        self.backup = Backup(self)
         self.stat = Statistics()
         self.memory = Memory(self.catalog)
         self.info = Info(self, self.memory)

@@ -52,6 +52,8 @@ class BoxCore(ABC):
         kept_snapshots: returns the vclocks of the kept snapshots, the oldest first; set by the server.
         is_taking_snapshot: tells whether a snapshot is being written; set by the server.
         take_snapshot: implements `snapshot`; set by the server.
+        start_backup, stop_backup: implement `backup`; set by the server.
+        pinned_snapshot: returns the signature of the snapshot that a backup keeps; set by the server.
         run_coroutine: runs a coroutine as a session and returns a waiter for its end; set by the server.
         generation: 1 after the start, plus one for each reload of application code.
         local_watchers: the watchers that this generation of the code has set.
@@ -77,6 +79,9 @@ class BoxCore(ABC):
         self.catalog.current_user = lambda: self.session.current.credentials
         self.listen: list[str] = []
         self.take_snapshot: Callable[[], Waiter] = _no_snapshot
+        self.start_backup: Callable[[int], list[str]] = _no_backup
+        self.stop_backup: Callable[[], None] = _nothing_to_stop
+        self.pinned_snapshot: Callable[[], int | None] = lambda: None
         self.run_coroutine: Callable[[Session, Coroutine[Any, Any, object]], Waiter] = _no_event_loop
         self.events = Events(self.transactions)
         self.generation = 1
@@ -210,3 +215,11 @@ def _no_event_loop(session: Session, coroutine: Coroutine[Any, Any, object]) -> 
 
 def _no_snapshot() -> Waiter:
     raise BoxError(ErrorCode.UNSUPPORTED, "A box without files", "snapshots")
+
+
+def _no_backup(back: int) -> list[str]:
+    raise BoxError(ErrorCode.UNSUPPORTED, "A box without files", "backups")
+
+
+def _nothing_to_stop() -> None:
+    """Without files there is no backup."""

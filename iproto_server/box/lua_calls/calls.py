@@ -56,6 +56,8 @@ class RemoteCalls:
         schema, session = box.schema, box.session
         self._functions: dict[str, Call] = {
             "box.snapshot": lambda arguments: box.snapshot(),
+            "box.backup.start": self._start_backup,
+            "box.backup.stop": lambda arguments: box.backup.stop(),
             "box.session.id": lambda arguments: session.id(),
             "box.session.uid": lambda arguments: session.uid(),
             "box.session.euid": lambda arguments: session.euid(),
@@ -138,6 +140,14 @@ class RemoteCalls:
             given["format"] = list(given["format"].values())
         space = self._box.schema.create_space(name, **given)
         return describe_space(space)
+
+    def _start_backup(self, arguments: list[Any]) -> list[str]:
+        if not arguments:
+            return self._box.backup.start()
+        back = arguments[0]
+        if not is_of_type(back, (int, float)):
+            raise BoxError.procedure(f"bad argument #1 to '?' (number expected, got {lua_type(back)})")
+        return self._box.backup.start(back)
 
     def _peer(self, arguments: list[Any]) -> object:
         session_id = argument(arguments, 0)

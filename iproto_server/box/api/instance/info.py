@@ -72,11 +72,15 @@ class Info:
         return {"cache": 0, "data": data, "index": index, "lua": rest, "net": net, "tx": 0}
 
     def gc(self) -> dict[str, Any]:
-        """The kept snapshots with `vclock` and `signature`, and whether one is being written."""
+        """The kept snapshots, with the references of a backup, and whether one is being written."""
         snapshots = [dict(vclock) for vclock in self._box.kept_snapshots()]
-        checkpoints = [
+        pinned = self._box.pinned_snapshot()
+        checkpoints: list[dict[str, Any]] = [
             {"vclock": vclock, "signature": sum(vclock.values()), "references": []} for vclock in snapshots
         ]
+        for checkpoint in checkpoints:
+            if checkpoint["signature"] == pinned:
+                checkpoint["references"] = ["backup"]
         oldest = snapshots[0] if snapshots else {}
         return {
             "vclock": oldest,

@@ -1,0 +1,126 @@
+"""The command lines of `backup` and `restore`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+
+from iproto_server.storage.errors import StorageError
+from iproto_server.tools.commands import ExampleCommand, complain, read_moment
+
+_PATH = click.Path(path_type=Path, readable=False)
+
+
+@click.command(
+    cls=ExampleCommand,
+    short_help="Copy a database, also of a running server.",
+    epilog="""\
+iproto-server backup ./data /backups/monday
+iproto-server backup ./data /backups/monday-noon --since /backups/monday
+iproto-server backup ./data /backups/monday --wal-dir /fast/logs""",
+)
+@click.argument("source", metavar="SOURCE", type=_PATH)
+@click.argument("directory", metavar="DIR", type=_PATH)
+@click.option(
+    "--since",
+    metavar="BACKUP",
+    type=_PATH,
+    help="Continue this backup, or continuation of one: copy only the rows that came after it.",
+)
+@click.option("--wal-dir", metavar="DIR", type=_PATH, help="Where the logs are, if not in SOURCE.")
+@click.option("--memtx-dir", metavar="DIR", type=_PATH, help="Where the snapshots are, if not in SOURCE.")
+def backup(
+    source: Path, directory: Path, since: Path | None, wal_dir: Path | None, memtx_dir: Path | None
+) -> int:
+    """Copy the newest snapshot in a server's working directory SOURCE, and the logs after it, to the new DIR.
+
+    The server may be running: the copy is the database at the moment of its last row. It is verified as
+    `check` does, and DIR appears when it is complete and on disk. Prints the files, and the ranges of LSNs
+    and times. Relative --wal-dir and --memtx-dir start from SOURCE.
+
+    Exit status 0: saved; 1: not saved; 2: there is nothing to save.
+    """
+    from iproto_server.tools.backup import NothingToBackUpError, back_up, continue_backup
+
+    snapshots, logs = source / (memtx_dir or ""), source / (wal_dir or "")
+
+    def run() -> int:
+        try:
+            saved = (
+                back_up(snapshots, logs, directory)
+                if since is None
+                else continue_backup(logs, since, directory)
+            )
+        except NothingToBackUpError as error:
+            complain(str(error))
+            return 2
+        for line in saved.lines(directory):
+            click.echo(line)
+        return 0
+
+    return _reporting(run)
+
+
+@click.command(
+    cls=ExampleCommand,
+    short_help="Build a database's directory from backups.",
+    epilog="""\
+iproto-server restore /backups/monday ./data
+iproto-server restore /backups/monday /backups/monday-noon ./data --to-time 2026-01-31T11:59:00Z
+iproto-server restore /backups/monday ./data --to-lsn 482113""",
+)
+@click.argument("backups", metavar="BACKUP...", nargs=-1, required=True, type=_PATH)
+@click.argument("directory", metavar="DIR", type=_PATH)
+@click.option(
+    "--to-lsn", metavar="LSN", type=click.IntRange(0, 2**63 - 1), help="Leave out what came after this LSN."
+)
+@click.option(
+    "--to-time",
+    metavar="TIME",
+    callback=read_moment,
+    help="Leave out what came after this time: seconds since 1970, or as in 2026-01-31T12:00:00Z.",
+)
+def restore(backups: tuple[Path, ...], directory: Path, to_lsn: int | None, to_time: float | None) -> int:
+    """Build the working directory DIR of a server, or of Tarantool, from a backup and its continuations.
+
+    The continuations follow the backup in their order. A transaction is restored as a whole or not at all:
+    the first one with a row after the LSN or time is left out, and all after it. DIR must be new or empty; it
+    appears when it is complete, verified and on disk. The database remains the same instance: do not run
+    both.
+
+    Exit status 0: restored; 1: not restored.
+    """
+    from iproto_server.tools.backup_files import lsn_text, time_text
+    from iproto_server.tools.restore import restore as restore_backup
+
+    if to_lsn is not None and to_time is not None:
+        raise click.UsageError("--to-lsn and --to-time exclude each other")
+
+    def run() -> int:
+        restored = restore_backup(backups, directory, to_lsn=to_lsn, to_time=to_time)
+        for line in restored.saved.lines(directory):
+            click.echo(line)
+        begin, reachable = restored.saved.begin, restored.reachable
+        click.echo(
+            f"can be reached: LSN {lsn_text(begin.vclock)} to {lsn_text(reachable.vclock)}, "
+            f"{time_text(begin.time)} to {time_text(reachable.time)}"
+        )
+        return 0
+
+    return _reporting(run)
+
+
+def _reporting(run: Callable[[], int]) -> int:
+    """Run a command, and report its error in one line."""
+    from iproto_server.tools.backup_files import BackupError
+
+    try:
+        return run()
+    except (BackupError, StorageError) as error:
+        complain(str(error))
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        complain(f"{where}{error.strerror or error}")
+    return 1
