@@ -59,7 +59,8 @@ TYPED := $(wildcard iproto_server queue_lua_compat spark bench examples tests)
 TEST_PROGRAMS := tarantool:tarantool tarantoolctl:tarantool java:default-jre-headless \
 	node:nodejs npm:npm carbon-cache:graphite-carbon \
 	promtool:prometheus prometheus:prometheus chromium:chromium chromedriver:chromium-driver \
-	MR/Tarantool/Box.pm:libmr-tarantool-perl beanstalkd:beanstalkd redis-server:redis-server
+	MR/Tarantool/Box.pm:libmr-tarantool-perl beanstalkd:beanstalkd redis-server:redis-server \
+	systemd-analyze:systemd
 
 .PHONY: help run check check-engine engine-library check-asan test check-durations crash fuzz fuzz-asan queue-streams diff lint bench bench-pieces bench-baselines bench-persistence bench-misbehaviour bench-metrics bench-queues bench-pipeline format test-programs node-packages clean
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
@@ -25,6 +25,9 @@ from iproto_server.importer import ApplicationImportError, ApplicationModules
 from iproto_server.log_setup import configure_logs
 from iproto_server.program_version import PROGRAM_VERSION
 from iproto_server.standard_streams import open_standard_streams
+
+if TYPE_CHECKING:
+    from iproto_server.config.socket_activation import PassedSockets
 
 PROGRAM = "iproto-server"
 
@@ -61,8 +64,8 @@ IPROTO_SERVER_LISTEN=127.0.0.1:3301 iproto-server serve --config /etc/iproto-ser
 _SOURCES = """\
 Each option can also be set in the environment (IPROTO_SERVER_WORK_DIR for --work-dir, IPROTO_SERVER_APPS
 for the applications; lists with commas) and in a TOML file (work_dir = "./data", listen =
-["127.0.0.1:3301"]). The command line overrides the environment, which overrides the file. BYTES may end
-in K, M or G."""
+["127.0.0.1:3301"]). The command line overrides the environment, which overrides the file. Sockets that
+systemd passes replace the default addresses. BYTES may end in K, M or G."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -193,16 +196,37 @@ def serve(config_file: Path | None, **arguments: object) -> int:
     An application is given as MODULE:APP, the module's dotted name and the variable that holds the
     iproto_server.Application. Modules are also searched for in the current directory.
     """
-    config = load_config(arguments, os.environ, config_file)
+    sockets = _passed_sockets()
+    config = load_config(arguments, os.environ, config_file, sockets)
     try:
         if config.log_file is not None:
             config.log_file.parent.mkdir(parents=True, exist_ok=True)
         configure_logs(config.log_level, config.log_format, file=config.log_file)
     except OSError as error:
         return _refuse(f"cannot open the log {config.log_file}: {error.strerror}", 1)
+    if sockets is not None:
+        for unused in sockets.unused:
+            logger.warning(
+                "the passed socket %s (%s) is not used, because %s is given",
+                unused.address,
+                unused.name,
+                unused.origin,
+            )
     with _current_directory_importable():
         modules = ApplicationModules(config.apps)
         return _serve(config, modules)
+
+
+def _passed_sockets() -> PassedSockets | None:
+    """Return the listening sockets that the service manager has passed. Raises ConfigError."""
+    if "LISTEN_PID" not in os.environ and "LISTEN_FDS" not in os.environ:
+        return None
+    from iproto_server.config.socket_activation import passed_sockets
+
+    try:
+        return passed_sockets(os.environ, os.getpid())
+    except ValueError as error:
+        raise ConfigError(str(error)) from error
 
 
 def _serve(config: Config, modules: ApplicationModules) -> int:
@@ -212,7 +236,7 @@ def _serve(config: Config, modules: ApplicationModules) -> int:
     # What is imported stays, so garbage collections are spared from looking at it.
     gc.disable()
     from iproto_server.errors import BoxError
-    from iproto_server.server import run
+    from iproto_server.server import ServiceManager, run
     from iproto_server.storage.errors import StorageError
 
     gc.freeze()
@@ -220,7 +244,10 @@ def _serve(config: Config, modules: ApplicationModules) -> int:
     gc.enable()
     try:
         # No local name for the applications, because it would keep them alive after a reload.
-        return run(config, modules.load(), modules.load_anew)
+        # The variables go before applications are imported, because these may start processes.
+        manager = ServiceManager.from_environment(os.environ, os.getpid())
+        manager.starting("importing the applications")
+        return run(config, modules.load(), modules.load_anew, manager)
     except OSError as error:
         logger.debug("the start failed", exc_info=error)
         where = f": {error.filename}" if error.filename else ""

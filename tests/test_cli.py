@@ -21,6 +21,7 @@ from iproto_server.config.config import Config, ConfigError, GraphiteConfig
 from iproto_server.config.options import OPTIONS
 from iproto_server.errors import BoxError
 from iproto_server.importer import ImportAnew
+from iproto_server.server import ServiceManager
 from iproto_server.testing.logged_process import LoggedProcess
 from tests.programs import REPOSITORY
 
@@ -41,7 +42,11 @@ class FakeServer:
         self.failure: BaseException | None = None
 
     def __call__(
-        self, config: Config, applications: Sequence[Application], import_anew: ImportAnew | None = None
+        self,
+        config: Config,
+        applications: Sequence[Application],
+        import_anew: ImportAnew | None = None,
+        manager: ServiceManager | None = None,
     ) -> int:
         self.config = config
         self.applications = list(applications)

@@ -35,7 +35,10 @@ def documents() -> list[Path]:
 
 
 DOCUMENTS = documents()
-ROOTS = ("bench", "docs", "examples", "iproto_server", "queue_lua_compat", "spark", "tests", "tools")
+ROOTS = (
+    *("bench", "docs", "examples", "iproto_server", "packaging"),
+    *("queue_lua_compat", "spark", "tests", "tools"),
+)
 """Directories whose files documents name by their path from the top."""
 
 every_document = pytest.mark.parametrize(

@@ -27,6 +27,8 @@ class Address:
         path: the path of a unix socket; "" for a TCP address.
         tls: TLS parameters; None: no encryption.
         mode: permissions of a unix socket's file; None: 0777 less the umask.
+        descriptor: the listening socket that the service manager has passed for the address (see
+            `socket_activation`); None: the server binds one itself.
     """
 
     host: str = ""
@@ -34,6 +36,7 @@ class Address:
     path: str = ""
     tls: TlsParameters | None = None
     mode: int | None = None
+    descriptor: int | None = None
 
     @classmethod
     def parse_listen(cls, text: str) -> Address:

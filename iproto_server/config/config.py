@@ -1,7 +1,7 @@
 """The server's configuration and where it comes from.
 
-An option comes from the first of these sources that has it: command line, environment, TOML file, default.
-Lists are replaced, never joined.
+An option comes from the first of these sources that has it: command line, environment, TOML file, sockets
+that the service manager has passed, default. Lists are replaced, never joined.
 """
 
 from __future__ import annotations
@@ -12,11 +12,14 @@ import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from iproto_server.config.address import Address as Address  # part of this module's interface
 from iproto_server.config.options import ENVIRONMENT_PREFIX, GUEST_MODES, OPTIONS, Option
 from iproto_server.password import CHAP_SHA1
+
+if TYPE_CHECKING:
+    from iproto_server.config.socket_activation import PassedSockets
 
 
 class ConfigError(Exception):
@@ -208,6 +211,7 @@ def load_config(
     arguments: Mapping[str, object] | None = None,
     environment: Mapping[str, str] | None = None,
     file: Path | None = None,
+    sockets: PassedSockets | None = None,
 ) -> Config:
     """Put a configuration together.
 
@@ -216,6 +220,8 @@ def load_config(
         environment: environment variables; empty ones count as not set. Those that Kubernetes sets for a
             service called iproto-server are ignored; other unknown ones with the prefix are mistakes.
         file: a TOML file whose keys are option names.
+        sockets: the listening sockets that the service manager has passed; they replace the addresses that
+            are not given.
 
     Returns:
         The configuration, checked.
@@ -237,6 +243,8 @@ def load_config(
                 raise ConfigError(f"{origin}: {error}") from error
             break
     graphite = _take_graphite(values)
+    if sockets is not None:
+        values.update(sockets.take_over(origins))
     config = dataclasses.replace(Config(), graphite=graphite, **values)
     _check_directories(config, origins)
     if config.max_buffered_bytes < 2 * config.max_frame:

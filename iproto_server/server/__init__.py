@@ -2,5 +2,6 @@
 
 from iproto_server.server.process import run
 from iproto_server.server.server import Server
+from iproto_server.server.service_manager import ServiceManager
 
-__all__ = ["Server", "run"]
+__all__ = ["Server", "ServiceManager", "run"]

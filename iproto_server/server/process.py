@@ -18,21 +18,31 @@ from iproto_server.importer import ImportAnew
 from iproto_server.log_setup import event
 from iproto_server.program_version import PROGRAM_VERSION
 from iproto_server.server.server import Server
-from iproto_server.server.watchdog import STOP_SIGNALS, Watchdog
+from iproto_server.server.service_manager import ServiceManager
+from iproto_server.server.watchdog import END_GRACE, STOP_SIGNALS, Watchdog
 
 logger = logging.getLogger("iproto_server.server")
+
+REPORT_GRACE = 2.0
+"""Seconds that the watchdog has for its report and the end of the process, before systemd ends it."""
 
 LAST_GRACE = 0.5
 """Seconds for tasks that still run after the server has stopped."""
 
 
-def run(config: Config, applications: Sequence[Application], import_anew: ImportAnew | None = None) -> int:
+def run(
+    config: Config,
+    applications: Sequence[Application],
+    import_anew: ImportAnew | None = None,
+    manager: ServiceManager | None = None,
+) -> int:
     """Serve until SIGTERM or SIGINT; SIGHUP reloads the applications, SIGUSR1 takes a snapshot.
 
     Parameters:
         config: the configuration.
         applications: the applications to serve.
         import_anew: imports the applications for a reload.
+        manager: the service manager that is told about start, reload and stop; None: there is none.
 
     Returns: the exit status, 0.
 
@@ -41,8 +51,9 @@ def run(config: Config, applications: Sequence[Application], import_anew: Import
         StorageError: the files of the database cannot be used as they are.
         ConfigError: two applications conflict, or access is not configured.
     """
+    manager = manager or ServiceManager()
     try:
-        server = Server(config, applications, import_anew=import_anew)
+        server = Server(config, applications, import_anew=import_anew, manager=manager)
     except ApplicationConflict as error:
         raise ConfigError(str(error)) from error
     # A reload may replace them, so no local name may keep them alive.
@@ -55,7 +66,7 @@ def run(config: Config, applications: Sequence[Application], import_anew: Import
     loop = uvloop.new_event_loop()
     try:
         server.open(loop)
-        loop.run_until_complete(_serve(server, lambda: bool(snapshots_asked_for)))
+        loop.run_until_complete(_serve(server, manager, lambda: bool(snapshots_asked_for)))
     finally:
         loop.run_until_complete(_end_tasks())
         loop.close()
@@ -94,7 +105,7 @@ def _log_start(server: Server) -> None:
     native.module.warn_if_stale(logger)
 
 
-async def _serve(server: Server, is_snapshot_due: Callable[[], bool]) -> None:
+async def _serve(server: Server, manager: ServiceManager, is_snapshot_due: Callable[[], bool]) -> None:
     asked_to_stop = asyncio.Event()
     loop = asyncio.get_running_loop()
 
@@ -115,9 +126,11 @@ async def _serve(server: Server, is_snapshot_due: Callable[[], bool]) -> None:
     loop.add_signal_handler(signal.SIGUSR1, server.snapshot_soon)
     _log_start(server)
     logger.info("ready to accept requests%s", ", read-only" if server.config.read_only else "")
+    manager.ready(server.describe)
     if is_snapshot_due():
         server.snapshot_soon()
     await asked_to_stop.wait()
     logger.info("stopping")
+    manager.stopping(server.config.stop_timeout + END_GRACE + REPORT_GRACE)
     await server.stop()
     logger.info("stopped")

@@ -17,6 +17,7 @@ from iproto_server.box import Box
 from iproto_server.box.access.access_control import GUEST
 from iproto_server.box.memtx.memory_budget import budget
 from iproto_server.config.config import Config, ConfigError
+from iproto_server.counting import counted
 from iproto_server.descriptors import spare
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.importer import ImportAnew
@@ -43,10 +44,11 @@ from iproto_server.server.operator_calls import OperatorCalls
 from iproto_server.server.operator_view import OperatorView
 from iproto_server.server.requests.dispatcher import Dispatcher
 from iproto_server.server.requests.watch import EventDelivery
+from iproto_server.server.service_manager import RecoveryStatus, ServiceManager
 from iproto_server.server.stats.box_stat import BoxStatExporter
 from iproto_server.server.stats.server_metrics import ServerMetrics
 from iproto_server.storage.directory import make_directory
-from iproto_server.storage.recovery.recovery_progress import progress_on
+from iproto_server.storage.recovery.recovery_progress import ProgressOfAll, progress_on
 from iproto_server.storage.storage import Storage, StorageOptions
 from iproto_server.storage.wal import WalMode
 
@@ -85,6 +87,7 @@ class Server:
         applications: the applications to serve.
         storage: opens the files of the database.
         import_anew: imports the applications for a reload; None: no reload.
+        manager: the service manager, which is told about the recovery and about reloads; None: there is none.
 
     Attributes:
         box: the database; set by `open`, as the next two.
@@ -107,6 +110,7 @@ class Server:
         applications: Sequence[Application],
         storage: Callable[..., Storage] = Storage,
         import_anew: ImportAnew | None = None,
+        manager: ServiceManager | None = None,
     ) -> None:
         if config.memtx_memory is not None and not IS_COMPILED:
             raise ConfigError(
@@ -118,6 +122,7 @@ class Server:
         self._token = _read_token(config.token_file)
         self._initial_config = config
         self._import_anew = import_anew
+        self._manager = manager or ServiceManager()
         self._open_storage = storage
         self.listeners = Listeners(config)
         self.served = ServedApplications(applications)
@@ -164,7 +169,10 @@ class Server:
         )
         self.box.access.auth_type = config.auth_type
         self._disk = ThreadPoolExecutor(1, "disk")
-        self.storage = self._open_storage(self.box, options, self._disk.submit, progress_on())
+        progress = progress_on()
+        if self._manager.is_present:
+            progress = ProgressOfAll(progress, RecoveryStatus(self._manager))
+        self.storage = self._open_storage(self.box, options, self._disk.submit, progress)
         log = self.storage.log
         microseconds = usual_microseconds() if config.busy_poll is None else config.busy_poll
         batch = Batch(self.box.transactions, log, self._disk, BusyPoll(microseconds))
@@ -210,8 +218,10 @@ class Server:
             self.background_tasks,
             self.listeners.read_certificates,
             self._import_anew,
+            self._manager,
         )
         self._make_http()
+        self._manager.starting("running the applications' setups")
         self.served.run_setups()
         self._configure_guest()
         await state.batch.drain()
@@ -275,6 +285,26 @@ class Server:
         }
         name = self.dispatcher.calls.running_procedure(frame)
         return fields if name is None else {"procedure": name, **fields}
+
+    def describe(self) -> str:
+        """Return what the running server does, in one line, for the service manager."""
+        config, checkpointer = self.config, self._checkpointer
+        parts = [
+            f"serving on {', '.join(map(str, self.listeners.addresses))}",
+            counted(self.state.admission.connections, "connection"),
+            f"generation {self.box.generation}",
+        ]
+        if config.read_only:
+            parts.append("read-only")
+        if checkpointer.is_running:
+            parts.append("taking a snapshot")
+        if checkpointer.taken:
+            parts.append(f"{counted(checkpointer.taken, 'snapshot')} taken")
+        if checkpointer.failed:
+            parts.append(f"{counted(checkpointer.failed, 'snapshot')} failed")
+        if self._reload.failure is not None:
+            parts.insert(0, self._reload.failure)
+        return "; ".join(parts)
 
     async def _listen_1_5(self) -> None:
         """Listen to clients of Tarantool 1.5. Raises OSError if an address is in use."""

@@ -22,7 +22,7 @@ from tests.packaging.project import OFFLINE, REPOSITORY, copy_project, pip, run
 from tests.programs import require_program
 
 PACKAGES: Final = ("iproto_server", "queue_lua_compat", "spark")
-REPOSITORY_ONLY: Final = ("bench", "docs", "examples", "tests", "tools")
+REPOSITORY_ONLY: Final = ("bench", "docs", "examples", "packaging", "tests", "tools")
 """Folders of the source distribution that are not installed."""
 MODULES: Final = ("iproto_server/native/_native", "spark/native/_native")
 

@@ -44,6 +44,7 @@ NOT_FOR_A_START: Final = {
     "h11": "belongs to uvicorn",
     "importlib.metadata": "reads the version for --version",
     "importlib.resources": "takes longer than pkgutil, which reads a package's file as well",
+    "iproto_server.config.socket_activation": "is for sockets from systemd",
     "iproto_server.config.tls": "reads certificates",
     "iproto_server.metrics.graphite": "reports to Graphite",
     "iproto_server.metrics.graphite_sender": "reports to Graphite",

@@ -29,6 +29,7 @@ from iproto_server.server.applications.served_applications import ServedApplicat
 from iproto_server.server.connection.server_state import ServerState
 from iproto_server.server.deadline import Deadline
 from iproto_server.server.requests.call import Calls
+from iproto_server.server.service_manager import ServiceManager
 
 logger = logging.getLogger("iproto_server.server")
 
@@ -46,7 +47,11 @@ class Reload:
         background_tasks: the applications' background tasks.
         read_certificates: reads the certificates again.
         import_anew: imports the applications; None if they cannot be imported again.
+        manager: the service manager, which is told about each reload.
         now: returns steady time in seconds, for durations.
+
+    Attributes:
+        failure: why the last reload failed; None if it did not.
     """
 
     def __init__(
@@ -57,6 +62,7 @@ class Reload:
         background_tasks: BackgroundTasks,
         read_certificates: Callable[[], object],
         import_anew: ImportAnew | None,
+        manager: ServiceManager,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._state = state
@@ -65,7 +71,9 @@ class Reload:
         self._read_certificates = read_certificates
         self._box = state.box
         self._import_anew = import_anew
+        self._manager = manager
         self._now = now
+        self.failure: str | None = None
         self._turn = asyncio.Lock()
         self._tasks: set[asyncio.Task[int]] = set()
         calls.own.update({RELOAD: self._called, RELOAD_COUNT: self._count})
@@ -115,6 +123,7 @@ class Reload:
         """
         async with self._turn:
             begun = self._now()
+            self._manager.reloading()
             # Certificates are independent of the applications, so they are read even if the reload fails.
             self._read_certificates()
             try:
@@ -131,17 +140,18 @@ class Reload:
                 reason = (
                     error.message if isinstance(error, BoxError) else text_of(error) or type(error).__name__
                 )
-                logger.error(
-                    "the reload failed, generation %d stays in force: %s", self._box.generation, reason
-                )
+                failure = f"the reload failed, generation {self._box.generation} stays in force: {reason}"
+                logger.error("%s", failure)
                 logger.debug("the reload failed", exc_info=error)
-                raise BoxError.procedure(
-                    f"the reload failed, generation {self._box.generation} stays in force: {reason}"
-                ) from error
+                self.failure = failure
+                self._manager.reloaded()
+                raise BoxError.procedure(failure) from error
             finally:
                 asyncio.get_running_loop().call_soon(_collect)
             seconds = self._now() - begun
             logger.info("reloaded in %.1f ms, this is generation %d", seconds * 1000, self._box.generation)
+            self.failure = None
+            self._manager.reloaded()
             return self._box.generation
 
     async def _take_over(self, applications: Sequence[Application]) -> None:

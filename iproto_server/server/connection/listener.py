@@ -57,7 +57,7 @@ class Listener:
     """The listening sockets of an address.
 
     Parameters:
-        sockets: the bound sockets.
+        sockets: the bound sockets; one that the service manager has passed listens already.
         address: the address, with the real port.
         factory: creates connections.
         context: TLS context; None: no encryption.
@@ -78,11 +78,14 @@ class Listener:
         self._sockets = sockets
         self._factory = factory
         self._loop = asyncio.get_running_loop()
-        self._file = _identity(address.path) if address.path else None
+        is_passed = address.descriptor is not None
+        # The file of a passed socket is the service manager's, which keeps it for the next start.
+        self._file = _identity(address.path) if address.path and not is_passed else None
         self._opening: set[asyncio.Task[None]] = set()
         self._is_closed = False
         for listening in sockets:
-            listening.listen(BACKLOG)
+            if not is_passed:
+                listening.listen(BACKLOG)
             self._begin(listening)
 
     def close(self) -> None:
@@ -206,7 +209,7 @@ async def listen(
     """Accept connections on an address.
 
     Parameters:
-        address: the address; port 0 selects a free port.
+        address: the address; port 0 selects a free port. A passed socket is used as it is.
         factory: creates connections.
         work_dir: start of the relative path of a unix socket.
         context: TLS context; None: no encryption.
@@ -215,6 +218,10 @@ async def listen(
         OSError: the address is in use or invalid; the text names it.
     """
     try:
+        if address.descriptor is not None:
+            passed = socket.socket(fileno=address.descriptor)
+            passed.setblocking(False)
+            return Listener([passed], address, factory, context)
         if address.path:
             path = str(work_dir / address.path)
             return Listener([_bind_path(path, address.mode)], Address(path=path), factory, context)

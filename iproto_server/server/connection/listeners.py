@@ -37,6 +37,11 @@ class Listeners:
         for listeners in self._listeners.values():
             yield from listeners
 
+    @property
+    def addresses(self) -> list[Address]:
+        """The addresses, with their real ports."""
+        return [listener.address for listener in self]
+
     async def listen(
         self, address: Address, state: ServerState, kind: type[Connection], suffix: str = ""
     ) -> str:

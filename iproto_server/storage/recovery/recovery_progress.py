@@ -112,6 +112,32 @@ class ProgressBar:
         self._terminal.flush()
 
 
+class ProgressOfAll:
+    """Passes the progress on to several receivers.
+
+    Parameters:
+        receivers: the receivers.
+    """
+
+    def __init__(self, *receivers: Progress) -> None:
+        self._receivers = receivers
+
+    def begin(self, size: int) -> None:
+        """Begin."""
+        for receiver in self._receivers:
+            receiver.begin(size)
+
+    def update(self, rows: int, position: int) -> None:
+        """Report the rows and bytes read so far."""
+        for receiver in self._receivers:
+            receiver.update(rows, position)
+
+    def end(self) -> None:
+        """End."""
+        for receiver in self._receivers:
+            receiver.end()
+
+
 def _shown(rows: int | None) -> str | None:
     return None if rows is None else f"{rows:,} rows"
 

@@ -7,7 +7,12 @@ import logging
 
 import pytest
 
-from iproto_server.storage.recovery.recovery_progress import LoggedProgress, ProgressBar, progress_on
+from iproto_server.storage.recovery.recovery_progress import (
+    LoggedProgress,
+    ProgressBar,
+    ProgressOfAll,
+    progress_on,
+)
 
 
 class Terminal(io.StringIO):
@@ -72,3 +77,19 @@ def test_lines_of_the_log_take_the_place_of_the_bar() -> None:
     assert "200,000 rows" in after
     # The bar is gone, the cursor is back, and what is logged now stands at the beginning of a line.
     assert after.endswith("\r\x1b[K\x1b[?25hrecovered\n")
+
+
+def test_several_receivers_get_the_same(caplog: pytest.LogCaptureFixture) -> None:
+    times = [100.0]
+    progress = ProgressOfAll(*(LoggedProgress(lambda: times[-1], every=5) for _ in range(2)))
+    terminal = Terminal()
+    bar = ProgressOfAll(ProgressBar(terminal))
+    with caplog.at_level(logging.INFO):
+        progress.begin(2000)
+        times.append(105.0)
+        progress.update(10, 1000)
+        progress.end()
+    bar.begin(1000)
+    bar.end()
+    assert caplog.messages == ["recovering: 10 rows, 50 %"] * 2
+    assert terminal.getvalue().endswith("\x1b[?25h")
