@@ -1,0 +1,73 @@
+"""When to try again."""
+
+from __future__ import annotations
+
+import random
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+
+REMEMBERED = 10_000
+"""Tasks whose failures are remembered: others may finish a task that failed here, which nobody tells."""
+
+
+@dataclass(frozen=True, slots=True)
+class Backoff:
+    """Delays that grow with each failure, up to a limit, less a random share.
+
+    Parameters:
+        first: seconds after the first failure.
+        factor: by which each further delay is longer.
+        longest: the limit in seconds.
+        jitter: the share of a delay, from 0 to 1, that chance may take away.
+        chance: returns a random number from 0 to 1.
+
+    Raises:
+        ValueError: a number is out of range.
+    """
+
+    first: float = 1.0
+    factor: float = 2.0
+    longest: float = 300.0
+    jitter: float = 0.5
+    chance: Callable[[], float] = random.random
+
+    def __post_init__(self) -> None:
+        if not (self.first >= 0 and self.longest >= 0):
+            raise ValueError("the delays of a backoff are at least 0 seconds")
+        if not self.factor >= 1:
+            raise ValueError("the factor of a backoff is at least 1")
+        if not 0 <= self.jitter <= 1:
+            raise ValueError("the jitter of a backoff is from 0 to 1")
+
+    def delay(self, failures: int) -> float:
+        """Return the seconds to wait.
+
+        Parameters:
+            failures: how often it has failed, at least 1.
+        """
+        # The exponent is limited: a float has no 2.0 ** 1100.
+        grown = self.first * self.factor ** min(failures - 1, 64)
+        return min(grown, self.longest) * (1 - self.jitter * self.chance())
+
+
+class Failures:
+    """How often each task has failed in this process."""
+
+    def __init__(self) -> None:
+        self._counts: OrderedDict[Hashable, int] = OrderedDict()
+
+    def add(self, task_id: Hashable) -> int:
+        """Count a failure.
+
+        Returns: the failures of that task.
+        """
+        count = self._counts.pop(task_id, 0) + 1
+        self._counts[task_id] = count
+        if len(self._counts) > REMEMBERED:
+            self._counts.popitem(last=False)
+        return count
+
+    def forget(self, task_id: Hashable) -> None:
+        """Forget a task that is done."""
+        self._counts.pop(task_id, None)

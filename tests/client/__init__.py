@@ -1,0 +1,1 @@
+"""Producers and workers, with our servers and a real Tarantool."""
