@@ -13,7 +13,7 @@ from typing import Any, Protocol, Self
 from iproto_server.client.dialects import Call, Dialect, Taken
 from iproto_server.client.errors import ACCESS_DENIED, NotConnected, QueueError, Refused, TaskLost
 from iproto_server.client.link import Link
-from iproto_server.client.retries import Backoff, Failures
+from iproto_server.client.retries import FailurePolicy
 from iproto_server.client.tracing import task_span
 
 logger = logging.getLogger("iproto_server.client")
@@ -24,17 +24,14 @@ class Care:
     """How tasks are handled, and what their handling shares.
 
     Parameters:
-        backoff: when a failed task is tried again.
+        policy: what happens to a failed task.
         sleep: waits for a number of seconds.
         linked: tasks may carry the context of a trace.
-        max_failures: after so many failures a task is buried; None: never.
     """
 
-    backoff: Backoff
+    policy: FailurePolicy
     sleep: Callable[[float], Awaitable[object]]
     linked: bool = False
-    max_failures: int | None = None
-    failures: Failures = field(default_factory=Failures)
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
 
 
@@ -90,7 +87,7 @@ class Task:
             Refused: the server refuses: its `ttr` is over, say.
         """
         await self._finish(self._dialect.ack(self.id))
-        self._care.failures.forget(self.id)
+        self._care.policy.failures.forget(self.id)
 
     async def release(self, delay: float = 0.0) -> None:
         """Give the task back.
@@ -103,8 +100,6 @@ class Task:
             ValueError: the delay is negative.
             TaskLost, NotConnected, Refused: as `ack`.
         """
-        if not delay >= 0:
-            raise ValueError(f"release: the delay is at least 0 seconds, not {delay!r}")
         await self._finish(self._dialect.release(self.id, delay))
 
     async def bury(self) -> None:
@@ -115,7 +110,7 @@ class Task:
             TaskLost, NotConnected, Refused: as `ack`.
         """
         await self._finish(self._dialect.bury(self.id))
-        self._care.failures.forget(self.id)
+        self._care.policy.failures.forget(self.id)
 
     async def touch(self, seconds: float) -> None:
         """Keep the task for longer.
@@ -128,8 +123,6 @@ class Task:
             ValueError: the number is not positive.
             TaskLost, NotConnected, Refused: as `ack`.
         """
-        if not seconds > 0:
-            raise ValueError(f"touch: the time is more than 0 seconds, not {seconds!r}")
         await self._call(self._dialect.touch(self.id, seconds))
 
     async def __aenter__(self) -> Self:
@@ -184,20 +177,13 @@ class Task:
 
     async def _failed(self, error: BaseException | None) -> None:
         """Release the task after a failure, or bury it."""
-        care = self._care
-        count = care.failures.add(self.id)
-        if care.max_failures is not None and count >= care.max_failures and self._dialect.can_bury:
-            logger.error(
-                "task %s failed for the last time (%d) and is buried", self.id, count, exc_info=error
-            )
+        delay = self._care.policy.delay(self.id, self._dialect, error)
+        if delay is None:
             await self.bury()
-            return
-        delay = care.backoff.delay(count)
-        logger.error("task %s failed (%d), next try in %.3g s", self.id, count, delay, exc_info=error)
-        if self._dialect.delayed_release:
+        elif self._dialect.delayed_release:
             await self.release(delay)
         else:
-            await _first_of(care.sleep(delay), care.stopping.wait())
+            await _first_of(self._care.sleep(delay), self._care.stopping.wait())
             await self.release()
 
     async def _touch_regularly(self, seconds: float) -> None:

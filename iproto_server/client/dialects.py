@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
@@ -13,8 +14,6 @@ VIEW_OF_SPACES: Final = 281
 
 BY_NAME: Final = 2
 """The number of its index by name."""
-
-TUTORIAL: Final = "tutorial"
 
 _WITH_TIMES: Final = frozenset({"ttl", "ttr", "pri", "delay"})
 _PUT_OPTIONS: Final[Mapping[str, frozenset[str]]] = {
@@ -45,7 +44,7 @@ class Taken(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Dialect:
+class Dialect(ABC):
     """What a queue can do, and how it is asked.
 
     Parameters:
@@ -91,8 +90,11 @@ class Dialect:
         """Return the call that gives a task back.
 
         Raises:
+            ValueError: the delay is negative.
             Unsupported: there is a delay, and the queue cannot delay a released task.
         """
+        if not delay >= 0:
+            raise ValueError(f"release: the delay is at least 0 seconds, not {delay!r}")
         if delay > 0 and not self.delayed_release:
             raise Unsupported(f"release: {self.title} cannot delay a released task")
         return Call(self._name("release"), [task_id, {"delay": delay}] if delay > 0 else [task_id])
@@ -111,8 +113,11 @@ class Dialect:
         """Return the call that lets the worker keep a task for longer.
 
         Raises:
+            ValueError: the number is not positive.
             Unsupported: the queue takes no task away from its worker.
         """
+        if not seconds > 0:
+            raise ValueError(f"touch: the time is more than 0 seconds, not {seconds!r}")
         if not self.can_touch:
             raise Unsupported(f"touch: {self.title} has no ttr")
         return Call(self._name("touch"), [task_id, seconds])
@@ -155,8 +160,9 @@ class Dialect:
     def _name(self, method: str) -> str:
         return f"{self.prefix}{method}"
 
+    @abstractmethod
     def _task(self, value: Any) -> Taken:
-        raise NotImplementedError
+        """Return a task from a call's result."""
 
 
 class Tutorial(Dialect):
@@ -212,17 +218,3 @@ def no_tubes(user: str | None) -> QueueError:
         f"user {user or 'guest'} sees no space _queue: the server has no tubes, or the user no rights "
         "for them (queue.tube.NAME:grant(user, {call = true}))"
     )
-
-
-def check_queue(dialect: str | None, tube: str | None) -> None:
-    """Check what a caller names as the queue.
-
-    Raises:
-        ValueError: not exactly one of the two is given, or the dialect is unknown.
-    """
-    if (dialect is None) == (tube is None):
-        raise ValueError('give one of the two: the dialect "tutorial", or tube=NAME')
-    if dialect not in (None, TUTORIAL):
-        raise ValueError(f'unknown dialect {dialect!r}; expected "tutorial", or tube=NAME')
-    if tube == "":
-        raise ValueError("a tube's name is not empty")

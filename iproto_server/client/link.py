@@ -16,8 +16,8 @@ from iproto_server.client.dialects import (
     no_tubes,
     tube_from_row,
 )
+from iproto_server.client.endpoint import Endpoint
 from iproto_server.client.errors import NotConnected, Refused
-from iproto_server.config.address import Address
 
 
 class Link:
@@ -35,21 +35,11 @@ class Link:
         self._request_timeout = request_timeout
 
     @classmethod
-    async def open(
-        cls,
-        address: Address,
-        tube: str | None,
-        user: str | None,
-        password: str | None,
-        connect_timeout: float,
-        request_timeout: float,
-    ) -> Link:
+    async def open(cls, endpoint: Endpoint, connect_timeout: float, request_timeout: float) -> Link:
         """Connect, log in, and find out what the queue can do.
 
         Parameters:
-            address: the server.
-            tube: a tube's name; None: the tutorial's queue.
-            user, password: who logs in; None: nobody, so that the guest's rights count.
+            endpoint: the queue.
             connect_timeout, request_timeout: seconds.
 
         Raises:
@@ -57,11 +47,12 @@ class Link:
             Refused: the server refuses the login.
             QueueError: there is no such tube.
         """
+        address = endpoint.address
         connection = asynctnt.Connection(
-            host="unix/" if address.path else address.host or "127.0.0.1",
+            host="unix/" if address.path else endpoint.host,
             port=address.path or address.port,
-            username=user,
-            password=password,
+            username=endpoint.user,
+            password=endpoint.password,
             fetch_schema=False,
             auto_refetch_schema=False,
             connect_timeout=connect_timeout,
@@ -78,7 +69,7 @@ class Link:
             reason = str(error) or type(error).__name__
             raise NotConnected(f"cannot connect to {address}: {reason}") from error
         try:
-            link.dialect = Tutorial() if tube is None else await link._tube(tube, user)
+            link.dialect = await link._find_dialect(endpoint)
         except BaseException:
             link.close()
             raise
@@ -108,12 +99,14 @@ class Link:
         """Close it; requests under way fail."""
         self._connection.close()
 
-    async def _tube(self, tube: str, user: str | None) -> Dialect:
+    async def _find_dialect(self, endpoint: Endpoint) -> Dialect:
+        if endpoint.tube is None:
+            return Tutorial()
         spaces = await self._request(self._connection.select, VIEW_OF_SPACES, ["_queue"], index=BY_NAME)
         if not spaces:
-            raise no_tubes(user)
-        rows = await self._request(self._connection.select, spaces[0][0], [tube])
-        return tube_from_row(tube, rows[0] if rows else None)
+            raise no_tubes(endpoint.user)
+        rows = await self._request(self._connection.select, spaces[0][0], [endpoint.tube])
+        return tube_from_row(endpoint.tube, rows[0] if rows else None)
 
     async def _request(self, method: Any, *arguments: Any, waits: float = 0.0, **more: Any) -> list[Any]:
         if not self.is_up:

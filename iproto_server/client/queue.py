@@ -6,15 +6,15 @@ import asyncio
 import inspect
 import logging
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 from iproto_server.client.consumer import Care, Consumer, Task
-from iproto_server.client.dialects import check_queue
+from iproto_server.client.endpoint import Endpoint
 from iproto_server.client.errors import NotConnected
 from iproto_server.client.link import Link
-from iproto_server.client.retries import Backoff
+from iproto_server.client.retries import Backoff, FailurePolicy
 from iproto_server.client.tracing import put_span, with_context
-from iproto_server.config.address import Address
 
 logger = logging.getLogger("iproto_server.client")
 
@@ -58,20 +58,15 @@ class Queue:
         request_timeout: float = 30.0,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
-        check_queue(dialect, tube)
+        self._endpoint = Endpoint.of(address, dialect, tube, user, password)
         if not (connect_timeout > 0 and request_timeout > 0):
             raise ValueError("connect_timeout and request_timeout are more than 0 seconds")
-        self._address = Address.parse(address)
-        self._tube = tube
-        self._user = user
-        self._password = password
         self._propagate = propagate
-        self._backoff = backoff or Backoff()
         self._reconnect = reconnect or Backoff(first=0.1, longest=10.0)
         self._connect_timeout = connect_timeout
         self._request_timeout = request_timeout
         self._sleep = sleep
-        self._care = Care(self._backoff, sleep, propagate)
+        self._care = Care(FailurePolicy(backoff or Backoff()), sleep, propagate)
         self._link: Link | None = None
         self._connecting = asyncio.Lock()
         self._consumers: set[Consumer] = set()
@@ -157,7 +152,7 @@ class Queue:
             raise ValueError("max_failures is at least 1")
         if not poll > 0 or (ttr is not None and not ttr > 0):
             raise ValueError("poll and ttr are more than 0 seconds")
-        care = Care(self._backoff, self._sleep, self._propagate, max_failures, self._care.failures)
+        care = Care(replace(self._care.policy, max_failures=max_failures), self._sleep, self._propagate)
         consumer = Consumer(
             _Source(self, max_failures),
             care,
@@ -274,14 +269,7 @@ class Queue:
         if self._is_closed:
             raise NotConnected("the queue was closed")
         if self._link is None or not self._link.is_up:
-            self._link = await Link.open(
-                self._address,
-                self._tube,
-                self._user,
-                self._password,
-                self._connect_timeout,
-                self._request_timeout,
-            )
+            self._link = await Link.open(self._endpoint, self._connect_timeout, self._request_timeout)
         return self._link
 
     async def _link_again(self) -> Link:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 import random
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from iproto_server.client.dialects import Dialect
+
+logger = logging.getLogger("iproto_server.client")
 
 REMEMBERED = 10_000
 """Tasks whose failures are remembered: others may finish a task that failed here, which nobody tells."""
@@ -71,3 +76,38 @@ class Failures:
     def forget(self, task_id: Hashable) -> None:
         """Forget a task that is done."""
         self._counts.pop(task_id, None)
+
+
+@dataclass(frozen=True, slots=True)
+class FailurePolicy:
+    """What happens to a task that has failed.
+
+    Parameters:
+        backoff: when it is tried again.
+        max_failures: after so many failures it is buried; None: never.
+        failures: how often tasks have failed.
+    """
+
+    backoff: Backoff
+    max_failures: int | None = None
+    failures: Failures = field(default_factory=Failures)
+
+    def delay(self, task_id: Hashable, dialect: Dialect, error: BaseException | None) -> float | None:
+        """Count a failure and log it.
+
+        Parameters:
+            task_id: the task's id.
+            dialect: its queue.
+            error: the failure.
+
+        Returns: the seconds until the next try; None: it has to be buried.
+        """
+        count = self.failures.add(task_id)
+        if self.max_failures is not None and count >= self.max_failures and dialect.can_bury:
+            logger.error(
+                "task %s failed for the last time (%d) and is buried", task_id, count, exc_info=error
+            )
+            return None
+        delay = self.backoff.delay(count)
+        logger.error("task %s failed (%d), next try in %.3g s", task_id, count, delay, exc_info=error)
+        return delay

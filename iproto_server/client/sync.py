@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self
 
@@ -24,14 +25,13 @@ from iproto_server.client.dialects import (
     Dialect,
     Taken,
     Tutorial,
-    check_queue,
     no_tubes,
     tube_from_row,
 )
+from iproto_server.client.endpoint import Endpoint
 from iproto_server.client.errors import ACCESS_DENIED, NotConnected, Refused, TaskLost
-from iproto_server.client.retries import Backoff, Failures
+from iproto_server.client.retries import Backoff, FailurePolicy
 from iproto_server.client.tracing import put_span, task_span, with_context
-from iproto_server.config.address import Address
 
 logger = logging.getLogger("iproto_server.client")
 
@@ -57,29 +57,23 @@ class _Link:
     """A connection, from its start until it is lost.
 
     Parameters:
-        address, user, password, connect_timeout: as of `Queue`.
-        tube: a tube's name; None: the tutorial's queue.
+        endpoint: the queue.
+        connect_timeout: seconds for connecting.
     """
 
     dialect: Dialect
 
-    def __init__(
-        self,
-        address: Address,
-        tube: str | None,
-        user: str | None,
-        password: str | None,
-        connect_timeout: float,
-    ) -> None:
+    def __init__(self, endpoint: Endpoint, connect_timeout: float) -> None:
+        address = endpoint.address
         self.is_up = True
         try:
             self._connection = _Connection(
-                host=None if address.path else address.host or "127.0.0.1",
+                host=None if address.path else endpoint.host,
                 port=address.path or address.port,
-                user=user,
-                password=password,
+                user=endpoint.user,
+                password=endpoint.password,
                 connection_timeout=connect_timeout,
-                fetch_schema=tube is not None,  # without it, the library selects nothing
+                fetch_schema=endpoint.tube is not None,  # without it, the library selects nothing
             )
         except NetworkError as error:
             cause = error.__cause__
@@ -88,7 +82,7 @@ class _Link:
                 raise Refused(refusal.code, f"{address}: {refusal}") from None
             raise NotConnected(f"cannot connect to {address}: {error}") from error
         try:
-            self.dialect = Tutorial() if tube is None else self._tube(tube, user)
+            self.dialect = self._find_dialect(endpoint)
         except BaseException:
             self.close()
             raise
@@ -102,12 +96,14 @@ class _Link:
         self.is_up = False
         self._connection.close()
 
-    def _tube(self, tube: str, user: str | None) -> Dialect:
+    def _find_dialect(self, endpoint: Endpoint) -> Dialect:
+        if endpoint.tube is None:
+            return Tutorial()
         spaces = self._request(self._connection.select, VIEW_OF_SPACES, ["_queue"], index=BY_NAME)
         if not spaces:
-            raise no_tubes(user)
-        rows = self._request(self._connection.select, spaces[0][0], [tube])
-        return tube_from_row(tube, rows[0] if rows else None)
+            raise no_tubes(endpoint.user)
+        rows = self._request(self._connection.select, spaces[0][0], [endpoint.tube])
+        return tube_from_row(endpoint.tube, rows[0] if rows else None)
 
     def _request(self, method: Any, *arguments: Any, **more: Any) -> list[Any]:
         if not self.is_up:
@@ -135,15 +131,15 @@ class Task:
         queue: the queue.
         link: the connection that took it.
         taken: its id and data.
-        max_failures: after so many failures it is buried; None: never.
+        policy: what happens when it has failed.
     """
 
-    def __init__(self, queue: Queue, link: _Link, taken: Taken, max_failures: int | None) -> None:
+    def __init__(self, queue: Queue, link: _Link, taken: Taken, policy: FailurePolicy) -> None:
         self.id: Any = taken.id
         self.data: Any = taken.data
         self._queue = queue
         self._link = link
-        self._max_failures = max_failures
+        self._policy = policy
         self._is_finished = False
         self._span: Any = None
 
@@ -159,7 +155,7 @@ class Task:
             Refused: the server refuses: its `ttr` is over, say.
         """
         self._finish(self._link.dialect.ack(self.id))
-        self._queue._failures.forget(self.id)
+        self._policy.failures.forget(self.id)
 
     def release(self, delay: float = 0.0) -> None:
         """Give the task back.
@@ -172,8 +168,6 @@ class Task:
             ValueError: the delay is negative.
             TaskLost, NotConnected, Refused: as `ack`.
         """
-        if not delay >= 0:
-            raise ValueError(f"release: the delay is at least 0 seconds, not {delay!r}")
         self._finish(self._link.dialect.release(self.id, delay))
 
     def bury(self) -> None:
@@ -184,7 +178,7 @@ class Task:
             TaskLost, NotConnected, Refused: as `ack`.
         """
         self._finish(self._link.dialect.bury(self.id))
-        self._queue._failures.forget(self.id)
+        self._policy.failures.forget(self.id)
 
     def touch(self, seconds: float) -> None:
         """Keep the task for longer.
@@ -197,8 +191,6 @@ class Task:
             ValueError: the number is not positive.
             TaskLost, NotConnected, Refused: as `ack`.
         """
-        if not seconds > 0:
-            raise ValueError(f"touch: the time is more than 0 seconds, not {seconds!r}")
         self._call(self._link.dialect.touch(self.id, seconds))
 
     def __enter__(self) -> Self:
@@ -231,17 +223,10 @@ class Task:
         return failed
 
     def _failed(self, error: BaseException) -> None:
-        count = self._queue._failures.add(self.id)
-        dialect = self._link.dialect
-        if self._max_failures is not None and count >= self._max_failures and dialect.can_bury:
-            logger.error(
-                "task %s failed for the last time (%d) and is buried", self.id, count, exc_info=error
-            )
+        delay = self._policy.delay(self.id, self._link.dialect, error)
+        if delay is None:
             self.bury()
-            return
-        delay = self._queue._backoff.delay(count)
-        logger.error("task %s failed (%d), next try in %.3g s", self.id, count, delay, exc_info=error)
-        if dialect.delayed_release:
+        elif self._link.dialect.delayed_release:
             self.release(delay)
         else:
             self._queue._sleep(delay)
@@ -291,19 +276,14 @@ class Queue:
         connect_timeout: float = 3.0,
         sleep: Callable[[float], object] = time.sleep,
     ) -> None:
-        check_queue(dialect, tube)
+        self._endpoint = Endpoint.of(address, dialect, tube, user, password)
         if not connect_timeout > 0:
             raise ValueError("connect_timeout is more than 0 seconds")
-        self._address = Address.parse(address)
-        self._tube = tube
-        self._user = user
-        self._password = password
         self._propagate = propagate
-        self._backoff = backoff or Backoff()
+        self._policy = FailurePolicy(backoff or Backoff())
         self._reconnect = reconnect or Backoff(first=0.1, longest=10.0)
         self._connect_timeout = connect_timeout
         self._sleep = sleep
-        self._failures = Failures()
         self._link: _Link | None = None
         self._is_closed = False
 
@@ -340,7 +320,7 @@ class Queue:
             ValueError: the timeout is negative.
             NotConnected, Refused, QueueError: as `put`.
         """
-        return self._take(timeout, None)
+        return self._take(timeout, self._policy)
 
     def consume(self, *, timeout: float | None = None, max_failures: int | None = None) -> Iterator[Task]:
         """Return tasks as they come. The first connection must succeed; a lost one is replaced.
@@ -356,7 +336,7 @@ class Queue:
             raise ValueError(f"consume: the timeout is at least 0 seconds, not {timeout!r}")
         if max_failures is not None and max_failures < 1:
             raise ValueError("max_failures is at least 1")
-        return self._tasks(timeout, max_failures)
+        return self._tasks(timeout, replace(self._policy, max_failures=max_failures))
 
     def close(self) -> None:
         """Close the connection; the server releases what was taken with it."""
@@ -370,13 +350,13 @@ class Queue:
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    def _tasks(self, timeout: float | None, max_failures: int | None) -> Iterator[Task]:
-        for lack in self._linked().dialect.lacks(max_failures):
+    def _tasks(self, timeout: float | None, policy: FailurePolicy) -> Iterator[Task]:
+        for lack in self._linked().dialect.lacks(policy.max_failures):
             logger.info("%s", lack)
         attempts = 0
         while not self._is_closed:
             try:
-                task = self._take(30.0 if timeout is None else timeout, max_failures)
+                task = self._take(30.0 if timeout is None else timeout, policy)
             except NotConnected as error:
                 attempts += 1
                 delay = self._reconnect.delay(attempts)
@@ -389,18 +369,18 @@ class Queue:
             elif timeout is not None:
                 return
 
-    def _take(self, timeout: float, max_failures: int | None) -> Task | None:
+    def _take(self, timeout: float, policy: FailurePolicy) -> Task | None:
         if not timeout >= 0:
             raise ValueError(f"take: the timeout is at least 0 seconds, not {timeout!r}")
         link = self._linked()
         taken = link.dialect.taken(link.call(link.dialect.take(timeout)))
-        return None if taken is None else Task(self, link, taken, max_failures)
+        return None if taken is None else Task(self, link, taken, policy)
 
     def _linked(self) -> _Link:
         if self._is_closed:
             raise NotConnected("the queue was closed")
         if self._link is None or not self._link.is_up:
-            self._link = _Link(self._address, self._tube, self._user, self._password, self._connect_timeout)
+            self._link = _Link(self._endpoint, self._connect_timeout)
         return self._link
 
 

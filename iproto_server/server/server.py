@@ -73,8 +73,6 @@ FEATURES = (
     Feature.SPACE_AND_INDEX_NAMES,
     Feature.WATCH_ONCE,
 )
-TOKEN_MIN = 16
-"""Minimum length of the token for the metrics."""
 LAST_GRACE = 0.5
 """Seconds after the deadline of a stop for cancelled tasks and for answers that are being sent."""
 
@@ -493,21 +491,11 @@ class Server:
 
 
 def _read_token(file: Path | None) -> str | None:
-    """Return the token in a file. Raises ConfigError if it has none."""
     if file is None:
         return None
-    try:
-        token = file.read_text(encoding="utf-8").strip()
-    except OSError as error:
-        raise ConfigError(f"metrics_token_file {file}: {error.strerror}") from error
-    except UnicodeDecodeError:
-        raise ConfigError(f"metrics_token_file {file} is not a text") from None
-    if len(token) < TOKEN_MIN or not token.isascii() or not token.isprintable() or " " in token:
-        raise ConfigError(
-            f"metrics_token_file {file} has no token: at least {TOKEN_MIN} letters, digits and signs in one"
-            " line, such as the output of: openssl rand -hex 32"
-        )
-    return token
+    from iproto_server.server.http.metrics_token import read_token
+
+    return read_token(file)
 
 
 def _rotate_logs(arguments: list[Any]) -> None:

@@ -48,8 +48,17 @@ Start = Callable[[Sequence[str], Path, Mapping[str, str] | None], ChildProcess]
 """Starts a program: command, directory and environment."""
 
 
-def _start(command: Sequence[str], cwd: Path, env: Mapping[str, str] | None) -> ChildProcess:
-    """Start a child of this process."""
+def start_child(
+    command: Sequence[str], cwd: Path, env: Mapping[str, str] | None, *, pass_fds: Sequence[int] = ()
+) -> ChildProcess:
+    """Start a child of this process.
+
+    Args:
+        command: The program and its arguments.
+        cwd: The directory it runs in.
+        env: Its whole environment; None for this process's own.
+        pass_fds: Descriptors that it inherits.
+    """
     return subprocess.Popen(
         command,
         cwd=cwd,
@@ -58,6 +67,7 @@ def _start(command: Sequence[str], cwd: Path, env: Mapping[str, str] | None) -> 
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         bufsize=0,
+        pass_fds=pass_fds,
     )
 
 
@@ -80,7 +90,7 @@ class LoggedProcess:
         *,
         cwd: Path,
         env: Mapping[str, str] | None = None,
-        start: Start = _start,
+        start: Start = start_child,
     ) -> None:
         self.command = [str(word) for word in command]
         self._lines: list[str] = []

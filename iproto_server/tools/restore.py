@@ -32,6 +32,7 @@ from iproto_server.tools.backup_files import (
     check_target,
     copy_log,
     copy_snapshot,
+    log_blocks,
     lsn_text,
     new_directory,
     open_file,
@@ -222,9 +223,8 @@ def _end(begin: VClock, logs: Sequence[StoredFile]) -> VClock:
         return begin
     end = logs[-1].header.vclock.copy()
     with XlogReader.open(logs[-1].path, OnDamage.CUT_TAIL) as reader:
-        for _, rows in reader.row_blocks():
-            for row in rows:
-                end[row.replica_id] = max(row.lsn, end.get(row.replica_id, 0))
+        for _ in log_blocks(reader, end):
+            pass  # the clock moves on
     return end if end.covers(begin) else begin
 
 

@@ -7,6 +7,8 @@ import logging
 import signal
 import subprocess
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -30,6 +32,15 @@ from tests.programs import REPOSITORY
 from tests.running_server import QUEUE_APPLICATION, RunningServer
 
 
+@asynccontextmanager
+async def filled_queue(address: str, tasks: int) -> AsyncIterator[Queue]:
+    """The tutorial's queue with tasks whose data are numbers."""
+    async with Queue(address, "tutorial") as queue:
+        for number in range(tasks):
+            await queue.put(number)
+        yield queue
+
+
 async def briefly(seconds: float) -> None:
     """A sleep that takes next to no time."""
     await asyncio.sleep(0.01)
@@ -49,9 +60,7 @@ def test_handlers_run_side_by_side_and_acknowledge(start_server: StartServer) ->
                 stop.append(asyncio.create_task(queue.stop()))
 
         stop: list[asyncio.Task[None]] = []
-        async with Queue(server.address, "tutorial") as queue:
-            for number in range(4):
-                await queue.put(number)
+        async with filled_queue(server.address, 4) as queue:
             await queue.work(handle, concurrency=2)
             await stop[0]
         assert sorted(map(str, done)) == ["0", "1", "2", "3"]
@@ -64,13 +73,10 @@ def test_no_more_tasks_are_taken_than_handlers_are_free(start_server: StartServe
     server = tutorial(start_server)
 
     async def main() -> None:
-        async with Queue(server.address, "tutorial") as queue:
-            for number in range(5):
-                await queue.put(number)
-            async with queue.consume() as consumer:
-                async with await anext(consumer):
-                    assert counts(server.address) == (4, 0, 1)
-                assert counts(server.address) == (4, 0, 0)
+        async with filled_queue(server.address, 5) as queue, queue.consume() as consumer:
+            async with await anext(consumer):
+                assert counts(server.address) == (4, 0, 1)
+            assert counts(server.address) == (4, 0, 0)
 
     run(main)
 
@@ -79,9 +85,7 @@ def test_prefetched_tasks_are_released_at_a_stop(start_server: StartServer) -> N
     server = tutorial(start_server)
 
     async def main() -> None:
-        async with Queue(server.address, "tutorial") as queue:
-            for number in range(5):
-                await queue.put(number)
+        async with filled_queue(server.address, 5) as queue:
             consumer = queue.consume(prefetch=2)
             async with await anext(consumer):
                 await asyncio.to_thread(wait_for_counts, server.address, (2, 0, 3))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import socket
-import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Self
 
-from iproto_server.testing.logged_process import LoggedProcess
+from iproto_server.testing.logged_process import LoggedProcess, start_child
 from tests.programs import REPOSITORY
 
 PATIENCE = 60.0
@@ -101,19 +101,6 @@ def start_service(
         sockets: the passed sockets.
     """
     descriptors = [passed.fileno() for passed in sockets]
-
-    def start(command: Sequence[str], cwd: Path, env: Mapping[str, str] | None) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(
-            command,
-            cwd=cwd,
-            env=env,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            bufsize=0,
-            pass_fds=descriptors,
-        )
-
     return LoggedProcess(
         [
             *(sys.executable, "-c", _START, str(len(descriptors)), *map(str, descriptors)),
@@ -121,5 +108,5 @@ def start_service(
         ],
         cwd=directory,
         env={**os.environ, "PYTHONPATH": str(REPOSITORY), **(environment or {})},
-        start=start,
+        start=partial(start_child, pass_fds=descriptors),
     )

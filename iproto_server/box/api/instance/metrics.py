@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar, Final, TypeVar
 
@@ -30,7 +31,7 @@ _SERVERS_NAMES: Final = re.compile(r"(tnt|server|iproto_server|lj)([._]|$)")
 LabelValues = tuple[str, ...]
 
 
-class Metric:
+class Metric(ABC):
     """A named metric with labels.
 
     Parameters:
@@ -74,9 +75,9 @@ class Metric:
         """Whether another metric has the same definition, but for the help text."""
         return type(self) is type(other) and self.name == other.name and self.labels == other.labels
 
+    @abstractmethod
     def counters(self) -> Iterator[tuple[str, int | float]]:
         """The numbers for Graphite, by name: label values are further parts of the name."""
-        raise NotImplementedError
 
     def _values(self, given: Mapping[str, object], known: Mapping[LabelValues, object]) -> LabelValues:
         """Return the values of the labels. Raises ValueError if some are missing or unknown."""
