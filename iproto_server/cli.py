@@ -36,8 +36,8 @@ _TOOLS = {
     **dict.fromkeys(("backup", "restore"), "iproto_server.tools.backup_commands"),
     **dict.fromkeys(
         (
-            *("backlog", "bury", "call", "delete", "kick", "move"),
-            *("release", "sessions", "status", "tasks", "top"),
+            *("backlog", "bury", "call", "configure", "delete", "drain", "kick", "move", "pause"),
+            *("release", "requeue", "resume", "sessions", "status", "tasks", "top"),
         ),
         "iproto_server.tools.operator_commands",
     ),

@@ -31,8 +31,19 @@ class TaskState(StrEnum):
     DONE = "done"
 
 
-ACTIONS: Final = ("put", "release", "kick", "bury", "delete", "move")
-"""The possible actions of operators; a dialect may lack some."""
+class QueueState(StrEnum):
+    """The states of a queue: in a paused one takes find nothing, a draining one refuses puts."""
+
+    RUNNING = "running"
+    PAUSED = "paused"
+    DRAINING = "draining"
+
+
+ACTIONS: Final = (
+    *("put", "release", "kick", "bury", "delete", "move", "requeue"),
+    *("pause", "drain", "resume", "configure"),
+)
+"""The possible actions of operators; a queue may lack some. Only dead letters have `requeue`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +214,9 @@ class ManagedQueue(Protocol):
         kind: the type within the dialect, such as "fifo"; the dialect's name if there are no types.
         actions: the actions it has, some of `ACTIONS`.
         options: the names of the options that `put` takes.
+        state: whether it is running, paused or draining.
+        settings: the options of the queue's policy in effect, as `configure` takes them.
+        dead_letters_of: the name of the queue whose dead letters it has; None if it is another queue.
     """
 
     @property
@@ -215,6 +229,12 @@ class ManagedQueue(Protocol):
     def actions(self) -> frozenset[str]: ...
     @property
     def options(self) -> frozenset[str]: ...
+    @property
+    def state(self) -> QueueState: ...
+    @property
+    def settings(self) -> Mapping[str, object]: ...
+    @property
+    def dead_letters_of(self) -> str | None: ...
 
     def counts(self) -> Mapping[TaskState, int]:
         """Return the number of stored tasks in each state that the dialect has."""
@@ -281,3 +301,18 @@ class ManagedQueue(Protocol):
 
         It is ready there, or delayed for the rest of its delay, and keeps the options that both have.
         """
+
+    def requeue(self, task_id: int | str) -> TaskInfo:
+        """Put a dead letter back into its queue, ready, and return the task."""
+
+    def pause(self) -> None:
+        """Let takes find nothing until `resume`; those that wait go on waiting."""
+
+    def drain(self) -> None:
+        """Refuse puts until `resume`."""
+
+    def resume(self) -> None:
+        """End a pause, or draining."""
+
+    def configure(self, options: Mapping[str, object]) -> None:
+        """Change options of the queue's policy; nil restores an option."""

@@ -7,8 +7,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Final
 
-from iproto_server import Box, BoxError, ManagedQueue, TaskInfo, TaskState, Tuple
+from iproto_server import Box, BoxError, ManagedQueue, QueueState, TaskInfo, TaskState, Tuple
 from queue_lua_compat.lua_numbers import shown
+from queue_lua_compat.policies.queue_policy import QueuePolicy
 from queue_lua_compat.task_times import TaskTimes
 
 _LOOKED_AT_MAX: Final = 20_000
@@ -19,6 +20,9 @@ _AGES_MAX: Final = 1000
 
 NANOSECONDS: Final = 10**9
 
+_OF_ALL: Final = frozenset({"pause", "drain", "resume", "configure"})
+"""The actions on queues, which all have."""
+
 
 class ManagedTasks(ABC):
     """A queue for operators; see `iproto_server.ManagedQueue`.
@@ -28,21 +32,66 @@ class ManagedTasks(ABC):
         name: the queue's name.
         kind: its type.
         times: its durations.
+        policy: its policy.
     """
 
     dialect: ClassVar[str]
-    actions: ClassVar[frozenset[str]]
+    repairs: ClassVar[frozenset[str]]
+    """The actions on tasks that the dialect has."""
 
-    def __init__(self, box: Box, name: str, kind: str, times: TaskTimes) -> None:
+    def __init__(self, box: Box, name: str, kind: str, times: TaskTimes, policy: QueuePolicy) -> None:
         self.box = box
         self.name = name
         self.kind = kind
         self.times = times
+        self.policy = policy
+
+    @property
+    def actions(self) -> frozenset[str]:
+        """See `ManagedQueue`."""
+        return self.repairs | _OF_ALL | (frozenset() if self.dead_letters_of is None else {"requeue"})
 
     @property
     @abstractmethod
     def options(self) -> frozenset[str]:
         """See `ManagedQueue`."""
+
+    # -- the policy --
+
+    @property
+    def state(self) -> QueueState:
+        """See `ManagedQueue`."""
+        return self.policy.state
+
+    @property
+    def settings(self) -> Mapping[str, object]:
+        """See `ManagedQueue`."""
+        return self.policy.given
+
+    @property
+    def dead_letters_of(self) -> str | None:
+        """See `ManagedQueue`."""
+        return self.policy.dead_letters_of
+
+    def pause(self) -> None:
+        """See `ManagedQueue`."""
+        self.policy.set_state(QueueState.PAUSED)
+
+    def drain(self) -> None:
+        """See `ManagedQueue`."""
+        self.policy.set_state(QueueState.DRAINING)
+
+    def resume(self) -> None:
+        """See `ManagedQueue`."""
+        self.policy.set_state(QueueState.RUNNING)
+
+    def configure(self, options: Mapping[str, object]) -> None:
+        """See `ManagedQueue`."""
+        self.policy.configure(options)
+
+    def requeue(self, task_id: int | str) -> TaskInfo:
+        """See `ManagedQueue`."""
+        raise self.lacks("requeue")
 
     # -- figures --
 

@@ -15,13 +15,18 @@ VIEW_OF_SPACES: Final = 281
 BY_NAME: Final = 2
 """The number of its index by name."""
 
+_POLICY_OPTIONS: Final = frozenset(
+    {"release_limit", "release_limit_policy", "retry", "unique_key", "unique_for"}
+)
+"""The options of a put that this server has for all queues; the queue module ignores them."""
+
 _WITH_TIMES: Final = frozenset({"ttl", "ttr", "pri", "delay"})
 _PUT_OPTIONS: Final[Mapping[str, frozenset[str]]] = {
-    "fifo": frozenset(),
-    "fifottl": _WITH_TIMES,
-    "limfifottl": _WITH_TIMES | {"timeout"},
-    "utube": frozenset({"utube"}),
-    "utubettl": _WITH_TIMES | {"utube"},
+    "fifo": _POLICY_OPTIONS,
+    "fifottl": _POLICY_OPTIONS | _WITH_TIMES,
+    "limfifottl": _POLICY_OPTIONS | _WITH_TIMES | {"timeout"},
+    "utube": _POLICY_OPTIONS | {"utube"},
+    "utubettl": _POLICY_OPTIONS | _WITH_TIMES | {"utube"},
 }
 """The options of a put, by type of tube."""
 
@@ -169,7 +174,16 @@ class Tutorial(Dialect):
     """The tutorial's queue."""
 
     def __init__(self) -> None:
-        super().__init__("the tutorial's queue", frozenset({"delay"}), True, False, False, None, "queue.")
+        options = _POLICY_OPTIONS | {"delay", "ttr"}
+        super().__init__("the tutorial's queue", options, True, False, True, None, "queue.")
+
+    def touch(self, task_id: object, seconds: float) -> Call:
+        """Return the call that restarts the task's time to run, however long that is."""
+        return Call(super().touch(task_id, seconds).name, [task_id])
+
+    def lacks(self, max_failures: int | None) -> list[str]:
+        """See `Dialect`."""
+        return [*super().lacks(max_failures), "if its tasks have a ttr, the worker must be given it"]
 
     def _task(self, value: Any) -> Taken:
         return Taken(value["id"], value["data"])

@@ -89,6 +89,7 @@ class Queue:
         Parameters:
             data: what msgpack can carry.
             options: those of the queue: `delay`, `ttl`, `ttr`, `pri`, `utube`, `timeout`; times in seconds.
+                Those of this server's policies (`unique_key`, `release_limit`, …) are ignored by Tarantool.
 
         Returns: the task's id.
 

@@ -63,7 +63,8 @@ class OperatorCalls:
             *((self.status, _READ), (self.queues, _READ), (self.queue, _READ), (self.sessions, _READ)),
             *((self.tasks, _READ), (self.task, _READ)),
             *((self.put, _WRITE), (self.release, _WRITE), (self.bury, _WRITE), (self.delete, _WRITE)),
-            *((self.kick, _WRITE), (self.move, _WRITE), (self.snapshot, _WRITE)),
+            *((self.kick, _WRITE), (self.move, _WRITE), (self.requeue, _WRITE), (self.snapshot, _WRITE)),
+            *((self.pause, _WRITE), (self.drain, _WRITE), (self.resume, _WRITE), (self.configure, _WRITE)),
         ):
             name = f"{PREFIX}{function.__name__}"
             self.functions[name] = partial(self._call, name, function)
@@ -220,6 +221,37 @@ class OperatorCalls:
         into = self._queue(target, "target")
         return self._repair("move", queue, ids, lambda found, task_id: found.move(task_id, into), into.name)
 
+    def requeue(self, queue: object = None, ids: object = None) -> list[Record]:
+        """Put dead letters back into their queue, and return them; as `release`."""
+        return self._repair("requeue", queue, ids, lambda found, task_id: found.requeue(task_id))
+
+    def pause(self, queue: object = None) -> Record:
+        """Let takes of a queue find nothing until it is resumed, and return the queue.
+
+        Parameters:
+            queue: its name.
+        """
+        return self._change("pause", queue, lambda found: found.pause())
+
+    def drain(self, queue: object = None) -> Record:
+        """Refuse puts into a queue until it is resumed, and return the queue; as `pause`."""
+        return self._change("drain", queue, lambda found: found.drain())
+
+    def resume(self, queue: object = None) -> Record:
+        """End a queue's pause, or draining, and return the queue; as `pause`."""
+        return self._change("resume", queue, lambda found: found.resume())
+
+    def configure(self, queue: object = None, options: object = None) -> Record:
+        """Change options of a queue's policy, and return the queue.
+
+        Parameters:
+            queue: its name.
+            options: the new values by name; nil restores an option.
+        """
+        if not isinstance(options, Mapping) or not options:
+            raise BoxError.procedure("options must be a map")
+        return self._change("configure", queue, lambda found: found.configure(options), **options)
+
     def snapshot(self) -> Waiter:
         """Take a snapshot; the answer comes when it is on disk."""
         waiter = self._box.snapshot()
@@ -243,6 +275,14 @@ class OperatorCalls:
         repaired = [repair(found, task_id) for task_id in wanted]
         self._log(action, found, wanted, **({} if target is None else {"target": target}))
         return [describe_task(task) for task in repaired]
+
+    def _change(
+        self, action: str, name: object, change: Callable[[ManagedQueue], object], **options: object
+    ) -> Record:
+        found = self._with_action(name, action)
+        change(found)
+        self._log(action, found, [], **({"options": options} if options else {}))
+        return describe_queue(found)
 
     def _queue(self, name: object, what: str = "queue") -> ManagedQueue:
         if not isinstance(name, str):

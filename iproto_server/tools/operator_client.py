@@ -98,11 +98,16 @@ class OperatorClient:
             after = page[-1]["id"]
 
     def repair(self, action: str, queue: str, ids: list[str], *target: str) -> list[Record]:
-        """Release, bury, delete or move tasks, a thousand at a time, and return them."""
+        """Release, bury, delete, move or requeue tasks, a thousand at a time, and return them."""
         repaired: list[Record] = []
         for begin in range(0, len(ids), PAGE):
             repaired += self._operator(action, queue, ids[begin : begin + PAGE], *target)
         return repaired
+
+    def change(self, action: str, queue: str, *options: object) -> Record:
+        """Pause, drain, resume or configure a queue, and return it."""
+        changed: Record = self._operator(action, queue, *options)
+        return changed
 
     def kick(self, queue: str, count: int) -> int:
         """Make buried tasks ready, a thousand at a time, and return their number."""

@@ -477,6 +477,23 @@ def move(uri: str, queue: str, target: str, ids: tuple[str, ...], yes: bool, as_
     _repair("move", "moved", uri, queue, ids, yes, as_json, target)
 
 
+@_command(
+    short_help="Put dead letters back into their queue.",
+    epilog="""\
+iproto-server requeue 127.0.0.1:3301 jobs_dlq 17
+iproto-server tasks --json 127.0.0.1:3301 jobs_dlq | jq .id |
+    iproto-server requeue --yes 127.0.0.1:3301 jobs_dlq -""",
+)
+@_URI
+@_QUEUE
+@_IDS
+@_YES
+@_JSON
+def requeue(uri: str, queue: str, ids: tuple[str, ...], yes: bool, as_json: bool) -> None:
+    """Put dead letters, which are in QUEUE, back into their queue, with no failed attempts. As release."""
+    _repair("requeue", "put back", uri, queue, ids, yes, as_json)
+
+
 @_command(short_help="Make buried tasks ready.", epilog="iproto-server kick 127.0.0.1:3301 jobs 100")
 @_URI
 @_QUEUE
@@ -492,3 +509,78 @@ def kick(uri: str, queue: str, count: int, yes: bool, as_json: bool) -> None:
         _print_json({"kicked": kicked})
     else:
         click.echo(f"kicked {counted(kicked, 'task')}")
+
+
+# -- queues --
+
+
+@_command(short_help="Let takes of a queue find nothing.", epilog="iproto-server pause 127.0.0.1:3301 jobs")
+@_URI
+@_QUEUE
+@_JSON
+def pause(uri: str, queue: str, as_json: bool) -> None:
+    """Let takes find nothing until the queue is resumed, also after a restart.
+
+    Calls that wait for a task go on waiting. Tasks can be put, and those that are taken acknowledged.
+    """
+    _change("pause", "paused", uri, queue, as_json)
+
+
+@_command(short_help="Refuse puts into a queue.", epilog="iproto-server drain 127.0.0.1:3301 jobs")
+@_URI
+@_QUEUE
+@_JSON
+def drain(uri: str, queue: str, as_json: bool) -> None:
+    """Refuse puts until the queue is resumed, also after a restart. Consumers go on."""
+    _change("drain", "draining", uri, queue, as_json)
+
+
+@_command(
+    short_help="End the pause, or draining, of a queue.", epilog="iproto-server resume 127.0.0.1:3301 jobs"
+)
+@_URI
+@_QUEUE
+@_JSON
+def resume(uri: str, queue: str, as_json: bool) -> None:
+    """End the pause, or draining, of a queue."""
+    _change("resume", "running", uri, queue, as_json)
+
+
+@_command(
+    short_help="Change the options of a queue.",
+    epilog="""\
+iproto-server configure 127.0.0.1:3301 jobs release_limit=5 release_limit_policy=DLQ
+iproto-server configure 127.0.0.1:3301 jobs 'retry={"delay": 10, "factor": 2, "max_delay": 600}'
+iproto-server configure 127.0.0.1:3301 jobs release_limit=null""",
+)
+@_URI
+@_QUEUE
+@click.argument("options", metavar="NAME=VALUE...", nargs=-1, required=True)
+@_JSON
+def configure(uri: str, queue: str, options: tuple[str, ...], as_json: bool) -> None:
+    """Change options of a queue's policy: limits of attempts, retries, dead letters.
+
+    A VALUE is JSON, or else a string; null restores an option. The options in effect are printed.
+    """
+    given: dict[str, object] = {}
+    for option in options:
+        name, equals, value = option.partition("=")
+        if not equals or not name:
+            raise click.BadParameter(f'"{option}" is not NAME=VALUE', param_hint="NAME=VALUE")
+        given[name] = _argument(value)
+    with _connected(uri) as client:
+        changed = client.change("configure", queue, given)
+    if as_json:
+        _print_json(changed)
+        return
+    for name, value in sorted(changed["settings"].items()):
+        click.echo(f"{name}={value if isinstance(value, str) else json.dumps(value)}")
+
+
+def _change(action: str, done: str, uri: str, queue: str, as_json: bool) -> None:
+    with _connected(uri) as client:
+        changed = client.change(action, queue)
+    if as_json:
+        _print_json(changed)
+    else:
+        click.echo(f'the queue "{changed["name"]}" is {done}')

@@ -41,13 +41,18 @@ def show_queues(queues: Sequence[Record]) -> None:
     has_due = any("overdue" in queue for queue in queues)
     states = [state for state in STATES if any(state in queue["tasks"] for queue in queues)]
     other = ["overdue", "next due"] if has_due else ["waiting"]
-    table = _table(["queue", "dialect", *states, "oldest ready", *other], [*states, "oldest ready", *other])
+    has_state = any(queue.get("state", "running") != "running" for queue in queues)
+    table = _table(
+        ["queue", "dialect", *(["state"] if has_state else []), *states, "oldest ready", *other],
+        [*states, "oldest ready", *other],
+    )
     for queue in queues:
         rest = [queue["overdue"], duration(queue["next_due"])] if has_due else [queue.get("waiting", "")]
         _row(
             table,
             queue["name"],
             queue["dialect"],
+            *([queue.get("state", "")] if has_state else []),
             *(depth(queue, state) for state in states),
             duration(queue["oldest_ready"]),
             *rest,

@@ -17,10 +17,12 @@ from queue_lua_compat.legacy.task import (
     DELAYED,
     DONE,
     IPRI,
+    MICROSECONDS,
     MIDDLE_IPRI,
     NEXT_EVENT,
     READY,
     STATUS,
+    STATUSES,
     TAKEN,
     TTL,
     TTR,
@@ -31,6 +33,7 @@ from queue_lua_compat.legacy.task import (
     task_of,
 )
 from queue_lua_compat.lua_numbers import at_least_one, number
+from queue_lua_compat.policies.attempts import Cause
 
 
 class Consumer:
@@ -167,11 +170,16 @@ class Consumer:
             ttl: a new time to live in seconds, starting now, plus the delay; nothing, or zero, keeps
                 the old one.
 
-        Returns, raises: as `touch`.
+        Returns, raises: as `touch`. A task that has reached its `release_limit` is done.
         """
         queue_space, row = self._own_task(space, task_id, "release")
         now = queue_space.now()
         wait, more_life = microseconds(delay, "delay"), microseconds(ttl, "ttl")
+        failure = queue_space.fail(row, Cause.RELEASE)
+        if failure is not None:
+            if failure.is_final:
+                return self._ended(queue_space, row, "release")
+            wait = wait or round((failure.delay or 0) * MICROSECONDS)
         life = max(more_life + now - row[CREATED], 0) + wait if more_life else row[TTL]
         end = row[CREATED] + life
         return self._updated(
@@ -190,6 +198,9 @@ class Consumer:
         Parameters, returns, raises: as `touch`.
         """
         queue_space, row = self._own_task(space, task_id, "requeue")
+        failure = queue_space.fail(row, Cause.RELEASE)
+        if failure is not None and failure.is_final:
+            return self._ended(queue_space, row, "requeue")
         last = queue_space.in_order.max([row[TUBE], READY])
         ipri = MIDDLE_IPRI if last is None else last[IPRI] + 1
         task = queue_space.make_ready(row, ("=", IPRI, ipri))
@@ -223,6 +234,11 @@ class Consumer:
         queue_space.times_of(row[TUBE]).acknowledged(taken_at)
         self._queue.count(queue_space, row, "done")
         return task_of(task)
+
+    def _ended(self, queue_space: QueueSpace, row: Row, counter: str) -> Task:
+        """Return a task that was ended by its queue's policy."""
+        self._queue.count(queue_space, row, counter)
+        return [row[0], row[TUBE], STATUSES[DONE], *row[DATA:]]
 
     def _own_task(self, space: object, task_id: object, what: str) -> tuple[QueueSpace, Tuple]:
         """Find a task of the current session. Raises BoxError if it has not taken the task."""

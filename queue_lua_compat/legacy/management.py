@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final
 
 from iproto_server import BoxError, Histogram, IteratorType, TaskInfo, TaskState, Tuple
 from queue_lua_compat.legacy.admin import Admin
-from queue_lua_compat.legacy.producer import Producer
+from queue_lua_compat.legacy.producer import OPTIONS, Producer
 from queue_lua_compat.legacy.queue_space import QueueSpace
 from queue_lua_compat.legacy.state import QueueState
 from queue_lua_compat.legacy.task import (
@@ -30,6 +30,7 @@ from queue_lua_compat.legacy.task import (
     TUBE,
 )
 from queue_lua_compat.managed_tasks import ManagedTasks, first_of_groups
+from queue_lua_compat.policies.queue_policy import DEAD_LETTERS
 
 _STATES: Final = {stored: TaskState(name) for stored, name in STATUSES.items()}
 _STATUSES: Final = {state: stored for stored, state in _STATES.items()}
@@ -47,13 +48,13 @@ class ManagedLegacyTube(ManagedTasks):
     """
 
     dialect: ClassVar[str] = "legacy"
-    actions: ClassVar[frozenset[str]] = frozenset({"put", "release", "kick", "bury", "delete", "move"})
+    repairs: ClassVar[frozenset[str]] = frozenset({"put", "release", "kick", "bury", "delete", "move"})
 
     def __init__(
         self, queue: QueueState, queue_space: QueueSpace, tube: str, producer: Producer, admin: Admin
     ) -> None:
         name = f"{queue_space.space.name}/{tube}"
-        super().__init__(queue.box, name, "legacy", queue_space.times_of(tube))
+        super().__init__(queue.box, name, "legacy", queue_space.times_of(tube), queue_space.policy_of(tube))
         self._queue = queue
         self._space = queue_space
         self._tube = tube
@@ -63,7 +64,7 @@ class ManagedLegacyTube(ManagedTasks):
     @property
     def options(self) -> frozenset[str]:
         """See `ManagedQueue`."""
-        return frozenset({"delay", "ttl", "ttr", "pri"})
+        return self.policy.task_option_names | {*OPTIONS}
 
     # -- figures --
 
@@ -125,6 +126,7 @@ class ManagedLegacyTube(ManagedTasks):
                 "ttr": row[TTR] / MICROSECONDS,
                 "cbury": row[CBURY],
                 "ctaken": row[CTAKEN],
+                **self.policy.details(row[ID]),
             },
         )
 
@@ -155,9 +157,8 @@ class ManagedLegacyTube(ManagedTasks):
     def put(self, data: object, options: Mapping[str, object]) -> TaskInfo:
         """See `ManagedQueue`. A list becomes the fields of the task's data."""
         self.check_options(options)
-        given = (options.get(name) for name in ("delay", "ttl", "ttr", "pri"))
         fields = data if isinstance(data, list | tuple) else [data]
-        task = self._producer.put(self.box, self._space.space.id, self._tube, *given, *fields)
+        task = self._producer.put_with(self.box, self._space.space.id, self._tube, dict(options), *fields)
         return self.existing(task[ID])[1]
 
     def release(self, task_id: int | str) -> TaskInfo:
@@ -188,9 +189,20 @@ class ManagedLegacyTube(ManagedTasks):
         """See `ManagedQueue`."""
         return self._admin.kick(self.box, self._space.space.id, self._tube, count)
 
+    def requeue(self, task_id: int | str) -> TaskInfo:
+        """See `ManagedQueue`."""
+        if self.dead_letters_of is None:
+            raise self.lacks("requeue")
+        row = self.existing(task_id)[0]
+        tube = self._tube.removesuffix(DEAD_LETTERS)
+        requeued = self._space.change_tube(row, tube)
+        if self.policy.has_rows:
+            self.policy.task_removed(row[ID])
+        return ManagedLegacyTube(self._queue, self._space, tube, self._producer, self._admin).info(requeued)
+
 
 def managed_tubes(queue: QueueState, producer: Producer, admin: Admin) -> list[ManagedLegacyTube]:
-    """Return all tubes that have tasks or waiting calls, or were used since the start.
+    """Return all tubes that have tasks, waiting calls or a policy, or were used since the start.
 
     Parameters:
         queue: the queue.
@@ -202,6 +214,7 @@ def managed_tubes(queue: QueueState, producer: Producer, admin: Admin) -> list[M
             *queue_space.tubes(),
             *(tube for tube, waiting in queue_space.wait_queues.items() if waiting),
             *(tube for label, tube in queue.statistics.counters if label == queue_space.label),
+            *(tube for tube, policy in queue_space.policies.items() if policy.is_set),
         }
         found += [ManagedLegacyTube(queue, queue_space, tube, producer, admin) for tube in sorted(tubes)]
     return found

@@ -3,17 +3,32 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Any, Final
 
 from iproto_server import Box, BoxError
 from queue_lua_compat.legacy.arguments import microseconds, several, stored_priority, text
 from queue_lua_compat.legacy.queue_space import QueueSpace
 from queue_lua_compat.legacy.state import QueueState
-from queue_lua_compat.legacy.task import DELAYED, IPRI, MIDDLE_IPRI, READY, Task, task_of
+from queue_lua_compat.legacy.task import (
+    DELAYED,
+    DONE,
+    ID,
+    IPRI,
+    MIDDLE_IPRI,
+    READY,
+    STATUSES,
+    Task,
+    task_of,
+)
+from queue_lua_compat.policies.options import TASK_OPTIONS, refuse_unknown
 
 _TIME_TO_LIVE: Final = 25 * 86_400
 _TIME_TO_RUN: Final = 60
 """The default times in seconds."""
+
+OPTIONS: Final = ("delay", "ttl", "ttr", "pri")
+"""The legacy queue's own options of put, in the order of its arguments."""
 
 
 class Producer:
@@ -89,6 +104,44 @@ class Producer:
             return task_of(present)
         return self._put(queue_space, tube, "put", MIDDLE_IPRI, delay, ttl, ttr, pri, *data)
 
+    def put_with(
+        self,
+        box: Box,
+        space: object = None,
+        tube: object = None,
+        options: object = None,
+        *data: Any,
+    ) -> Task:
+        """Put a task with options by name.
+
+        Parameters:
+            space, tube, data: as for `put`.
+            options: a map of `delay`, `ttl`, `ttr`, `pri`, and those of `policies.options`.
+
+        Returns: the task; that which was put with the same `unique_key`, if there is one.
+
+        Raises:
+            BoxError: an option is unknown or wrong, or the tube is draining.
+        """
+        if options is None or options == []:
+            options = {}
+        if not isinstance(options, Mapping):
+            raise BoxError.procedure("options must be a map")
+        queue_space, tube = self._queue.registry.find(space), text(tube, "tube")
+        refuse_unknown(options, TASK_OPTIONS | {*OPTIONS}, "put_with")
+        policy = queue_space.policy_of(tube)
+        own = policy.task_options(options, OPTIONS)
+        found = None if own is None else policy.find_unique(own)
+        if found is not None:
+            task_id, exists = found
+            row = queue_space.space.get(task_id) if exists else None
+            return [task_id, tube, STATUSES[DONE], *data] if row is None else task_of(row)
+        given = (options.get(name) for name in OPTIONS)
+        task = self._put(queue_space, tube, "put", MIDDLE_IPRI, *given, *data)
+        if own is not None:
+            policy.task_put(task[ID], own, options)
+        return task
+
     def put_many(
         self,
         box: Box,
@@ -135,6 +188,9 @@ class Producer:
         *data: Any,
     ) -> Task:
         tube = text(tube, "tube")
+        policy = queue_space.policies.get(tube)
+        if policy is not None and policy.is_draining:
+            raise policy.refusal()
         wait = microseconds(delay, "delay")
         life = microseconds(ttl, "ttl", _TIME_TO_LIVE) + wait
         now = queue_space.now()

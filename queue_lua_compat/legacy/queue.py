@@ -38,7 +38,7 @@ class LegacyQueue(QueueState):
         application.queues(self.managed)
         self._producer, self._admin = producer, admin
         functions = (
-            *(producer.put, producer.put_unique, producer.urgent, producer.put_many),
+            *(producer.put, producer.put_unique, producer.urgent, producer.put_many, producer.put_with),
             *(consumer.take, consumer.take_many, consumer.touch, consumer.ack, consumer.ack_many),
             *(consumer.release, consumer.requeue, consumer.bury, consumer.done),
             *(admin.dig, admin.kick, admin.delete, admin.truncate),

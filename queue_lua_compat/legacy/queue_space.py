@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any, Final
 
-from iproto_server import STILL_WAITING, Box, IteratorType, Space, Tuple, WaitQueue
+from iproto_server import STILL_WAITING, Box, BoxError, IteratorType, Space, Tuple, WaitQueue
 from queue_lua_compat.due_timer import DueTimer
 from queue_lua_compat.legacy.statistics import Statistics
 from queue_lua_compat.legacy.task import (
@@ -29,6 +29,7 @@ from queue_lua_compat.legacy.task import (
     STATUS,
     STATUSES,
     TAKEN,
+    TTL,
     TTR,
     TUBE,
     Row,
@@ -36,6 +37,9 @@ from queue_lua_compat.legacy.task import (
     end_of,
     task_of,
 )
+from queue_lua_compat.policies.attempts import Cause
+from queue_lua_compat.policies.options import QUEUE_OPTIONS, ReleaseLimitPolicy
+from queue_lua_compat.policies.queue_policy import DEAD_LETTERS, Failure, QueuePolicy, stored_policies
 from queue_lua_compat.task_owners import TaskOwners
 from queue_lua_compat.task_times import TaskTimes
 
@@ -62,6 +66,7 @@ class QueueSpace:
         due_timer: the timer for the next due time.
         wait_queues: the waiting calls, by tube.
         times: the durations of tasks, by tube; of a limited number of tubes.
+        policies: the policies of tubes that have one, or that operators have looked at.
     """
 
     def __init__(
@@ -81,6 +86,7 @@ class QueueSpace:
         self._kept_times: dict[str, dict[str, Any]] = kept.setdefault("times", {})
         self.times = {tube: TaskTimes(box, times) for tube, times in self._kept_times.items()}
         self._other_times = TaskTimes(box, {})
+        self.policies: dict[str, QueuePolicy] = {}
         kept.setdefault("last_created", 0)
 
     # -- the space --
@@ -119,6 +125,8 @@ class QueueSpace:
 
     def start(self) -> None:
         """Scan the tasks, unless a reload has kept their state, and set the triggers and the timer."""
+        for tube in stored_policies(self._box, f"{self.space.name}/"):
+            self.policy_of(tube)
         if self._is_new:
             self._scan()
         for tube, line in self.wait_queues.items():
@@ -200,6 +208,9 @@ class QueueSpace:
 
     def _take_first(self, tube: str) -> Task | None:
         session = self._box.session.current
+        policy = self.policies.get(tube)
+        if policy is not None and policy.is_paused:
+            return None
         while True:
             row = self.in_order.first([tube, READY])
             if row is None or session.is_ended:
@@ -237,6 +248,53 @@ class QueueSpace:
         assert task is not None
         return task
 
+    def fail(self, row: Row, cause: Cause) -> Failure | None:
+        """Count a failed attempt of a task, and end the task if it was the last one.
+
+        Returns: what follows; None if attempts are not counted.
+        """
+        policy = self.policies.get(row[TUBE])
+        failure = None if policy is None else policy.failed(row[ID], cause)
+        if policy is None or failure is None or not failure.is_final:
+            return failure
+        logger.warning(
+            "the task %s of the tube %s has reached its release_limit: %s", row[ID], row[TUBE], failure.policy
+        )
+        if failure.policy == ReleaseLimitPolicy.DLQ:
+            self._make_dead_letter(row, policy)
+        else:
+            self.space.delete(row[ID])
+        return failure
+
+    def make_ready_after(self, row: Row, cause: Cause) -> None:
+        """Make a task ready, or delayed, after a failed attempt that its consumer has not reported."""
+        failure = self.fail(row, cause)
+        if failure is None or not (failure.is_final or failure.delay):
+            self.make_ready(row)
+        elif failure.delay and not failure.is_final:
+            now = self.now()
+            due = min(now + round(failure.delay * MICROSECONDS), end_of(row))
+            self.space.update(row[ID], (("=", STATUS, DELAYED), ("=", NEXT_EVENT, due), ("=", CID, 0)))
+
+    def change_tube(self, row: Row, tube: str) -> Tuple:
+        """Put a task into another tube, ready, with its time to live from now on."""
+        life = row[TTL] + max(self.now() - row[CREATED], 0)
+        task = self.space.update(
+            row[ID],
+            (
+                *(("=", TUBE, tube), ("=", STATUS, READY), ("=", IPRI, MIDDLE_IPRI), ("=", CID, 0)),
+                *(("=", TTL, life), ("=", NEXT_EVENT, row[CREATED] + life)),
+            ),
+        )
+        assert task is not None
+        return task
+
+    def _make_dead_letter(self, row: Row, policy: QueuePolicy) -> None:
+        dead_letters = self._dead_letters_of(row[TUBE])
+        policy.hand_over(row[ID], dead_letters, row[ID])
+        self.change_tube(row, row[TUBE] + DEAD_LETTERS)
+        policy.task_removed(row[ID])
+
     def bury(self, row: Row) -> Tuple:
         """Bury a task until its time to live ends."""
         task = self.space.update(
@@ -250,6 +308,44 @@ class QueueSpace:
         self.space.delete(row[ID])
         self.statistics.count(self.label, row[TUBE], "ttl.total")
         self.statistics.count(self.label, row[TUBE], f"ttl.{STATUSES.get(row[STATUS], row[STATUS])}")
+
+    # -- policies --
+
+    def policy_of(self, tube: str) -> QueuePolicy:
+        """Return the policy of a tube; a new one applies nothing."""
+        policy = self.policies.get(tube)
+        if policy is None:
+            policy = QueuePolicy(
+                self._box,
+                f"{self.space.name}/{tube}",
+                QUEUE_OPTIONS,
+                {},
+                partial(self._wake_all, tube),
+                partial(self._dead_letters_of, tube),
+            )
+            policy.start(partial(self._is_in, tube))
+            self.policies[tube] = policy
+        return policy
+
+    def _dead_letters_of(self, tube: str) -> QueuePolicy:
+        """Return the policy of the tube of a tube's dead letters.
+
+        Raises:
+            BoxError: there are other tasks in a tube of its name.
+        """
+        name, dead_tube = f"{self.space.name}/{tube}", tube + DEAD_LETTERS
+        policy = self.policy_of(dead_tube)
+        if policy.dead_letters_of != name:
+            if self.in_order.first([dead_tube]) is not None:
+                raise BoxError.procedure(
+                    f'the tube "{dead_tube}" has tasks, which are no dead letters of the tube "{tube}"'
+                )
+            policy.mark_dead_letters_of(name)
+        return policy
+
+    def _is_in(self, tube: str, task_id: object) -> bool:
+        row = self.space.get(task_id)
+        return row is not None and row[TUBE] == tube
 
     def wait_queue(self, tube: str) -> WaitQueue:
         """Return the wait queue of a tube."""
@@ -290,6 +386,9 @@ class QueueSpace:
         if new is None:
             if old is not None:
                 self.times_of(old[TUBE]).removed(old[ID])
+                policy = self.policies.get(old[TUBE])
+                if policy is not None and policy.has_rows:
+                    policy.task_removed(old[ID])
             return
         self.due_timer.schedule(new[NEXT_EVENT] / MICROSECONDS)
         if new[STATUS] == READY:
@@ -312,11 +411,16 @@ class QueueSpace:
         if line:
             line.wake()
 
+    def _wake_all(self, tube: str) -> None:
+        line = self.wait_queues.get(tube)
+        if line:
+            line.wake(len(line))
+
     def _give_back(self, key: str) -> None:
         """Release a task whose owner's session has ended."""
         row = self.space.get(key)
         if row is not None and row[STATUS] == TAKEN:
-            self.make_ready(row)
+            self.make_ready_after(row, Cause.DISCONNECT)
             self.statistics.count(self.label, row[TUBE], "ready_by_disconnect")
 
     def _process_due(self) -> float:
@@ -332,7 +436,9 @@ class QueueSpace:
     def _process_due_task(self, row: Tuple, now: int) -> None:
         if now >= end_of(row):
             self.expire(row)
-        elif row[STATUS] in (DELAYED, TAKEN):
+        elif row[STATUS] == TAKEN:
+            self.make_ready_after(row, Cause.TIMEOUT)
+        elif row[STATUS] == DELAYED:
             self.make_ready(row)
         else:
             logger.error("the task %s has an event due, but the status %s", row[ID], row[STATUS])

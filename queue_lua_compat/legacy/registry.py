@@ -117,6 +117,8 @@ class Registry:
     def _dropped(self, queue_space: QueueSpace) -> None:
         if not self._exists(queue_space):
             self._forget(queue_space)
+            for policy in queue_space.policies.values():
+                self._box.run(self._box.session.background, policy.forget)
 
     def _not_dropped(self, queue_space: QueueSpace) -> None:
         if self._exists(queue_space):
@@ -142,6 +144,8 @@ class Registry:
         queue_space = self.spaces.get(new[0])
         if queue_space is not None and not queue_space.space.len():
             queue_space.owners.remove_all()
+            for policy in queue_space.policies.values():
+                policy.truncated()
 
 
 def _number_or_name(given: object) -> tuple[int | None, str]:

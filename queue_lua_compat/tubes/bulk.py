@@ -12,6 +12,7 @@ from typing import Any
 
 from iproto_server import Box, BoxError, Tuple, Waiter, WaitQueue
 from queue_lua_compat.lua_numbers import shown
+from queue_lua_compat.policies.queue_policy import QueuePolicy
 from queue_lua_compat.tubes import timestamps
 from queue_lua_compat.tubes.arguments import number
 from queue_lua_compat.tubes.context import TubeContext
@@ -22,13 +23,14 @@ class BulkCalls(ABC):
     """The bulk calls of a tube.
 
     Attributes:
-        box, number, raw, waiting: as in `Tube`.
+        box, number, raw, waiting, policy: as in `Tube`.
     """
 
     box: Box
     number: int
     raw: TubeDriver
     waiting: WaitQueue
+    policy: QueuePolicy
     _context: TubeContext
 
     @abstractmethod
@@ -113,6 +115,8 @@ class BulkCalls(ABC):
     def take_up_to(self, most: int) -> list[Tuple]:
         """Take up to `most` tasks."""
         tasks: list[Tuple] = []
+        if self.policy.is_paused:
+            return tasks
         with self.box.in_transaction():
             while len(tasks) < most and (task := self.raw.take()) is not None:
                 tasks.append(self.raw.normalize_task(task))

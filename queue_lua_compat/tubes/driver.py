@@ -60,9 +60,13 @@ class TubeDriver(ABC):
         supports_grant_role: whether `grant_role` is supported.
         put_options: the names of the options of `put` that operators may give.
         status_order: the numbers of the fields behind the state in the index `status`.
+        has_delays: whether tasks can be delayed, with `postpone`.
+        has_dead_letters: whether tasks can become dead letters, with `adopt`.
     """
 
     supports_grant_role: ClassVar[bool] = True
+    has_delays: ClassVar[bool] = False
+    has_dead_letters: ClassVar[bool] = False
     put_options: ClassVar[frozenset[str]] = frozenset()
     status_order: ClassVar[tuple[int, ...]] = (TASK_ID,)
 
@@ -143,6 +147,27 @@ class TubeDriver(ABC):
     @abstractmethod
     def kick(self, count: int) -> int:
         """Make up to `count` buried tasks ready, and return their number."""
+
+    def postpone(self, task_id: object, seconds: float) -> None:
+        """Make a ready task delayed, without an event. Only drivers with `has_delays` have it."""
+        raise BoxError.procedure("tasks of this type have no delay")
+
+    def is_expired(self, task: Tuple) -> bool:
+        """Whether a task that still exists has outlived its time."""
+        return False
+
+    def adopt(self, task: Tuple) -> Tuple:
+        """Store a task of another tube of the same type and the same options, ready.
+
+        It keeps its id, unless there is another task with it, and gets the time to live of this tube. Only
+        drivers with `has_dead_letters` have it.
+
+        Parameters:
+            task: its row in the other tube.
+
+        Returns: the new row.
+        """
+        raise BoxError.procedure("tasks of this type cannot change their tube")
 
     def peek(self, task_id: object) -> Tuple | None:
         """Return a task, or None."""

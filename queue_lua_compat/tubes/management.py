@@ -28,17 +28,17 @@ class ManagedTube(ManagedTasks):
     """
 
     dialect: ClassVar[str] = "tube"
-    actions: ClassVar[frozenset[str]] = frozenset({"put", "release", "kick", "bury", "delete", "move"})
+    repairs: ClassVar[frozenset[str]] = frozenset({"put", "release", "kick", "bury", "delete", "move"})
 
     def __init__(self, tube: Tube, statistics: Statistics) -> None:
-        super().__init__(tube.box, tube.name, tube.kind, tube.times)
+        super().__init__(tube.box, tube.name, tube.kind, tube.times, tube.policy)
         self._tube = tube
         self._statistics = statistics
 
     @property
     def options(self) -> frozenset[str]:
         """See `ManagedQueue`."""
-        return self._tube.raw.put_options
+        return self._tube.raw.put_options | self.policy.task_option_names
 
     # -- figures --
 
@@ -96,7 +96,7 @@ class ManagedTube(ManagedTasks):
             due=None if due is None else in_seconds(due),
             session=None if taken is None else taken[_CONNECTION],
             taken_at=None if taken is None else taken[_TAKEN_TIME] / MICROSECONDS,
-            details=tube.raw.details(row),
+            details=tube.raw.details(row) | self.policy.details(task_id),
         )
 
     def row(self, task_id: int | str) -> Tuple | None:
@@ -167,6 +167,29 @@ class ManagedTube(ManagedTasks):
         kicked = self._tube.kick(count)
         self._check_running(kicked is None)
         return kicked or 0
+
+    def configure(self, options: Mapping[str, object]) -> None:
+        """See `ManagedQueue`."""
+        self._tube.check_policy(options)
+        super().configure(options)
+
+    def requeue(self, task_id: int | str) -> TaskInfo:
+        """See `ManagedQueue`."""
+        origin = self._origin()
+        row = self.existing(task_id)[0]
+        self._check_running(self._tube.delete(row[TASK_ID]) is None)
+        return ManagedTube(origin, self._statistics).info(origin.raw.adopt(row))
+
+    def _origin(self) -> Tube:
+        """Return the tube whose dead letters this one has."""
+        if self.dead_letters_of is None:
+            raise self.lacks("requeue")
+        origin = self._tube.sibling(self.dead_letters_of)
+        if origin is None:
+            raise BoxError.procedure(f'there is no tube "{self.dead_letters_of}" any more')
+        if origin.kind != self.kind:
+            raise BoxError.procedure(f'the tube "{origin.name}" is {origin.kind} now, not {self.kind}')
+        return origin
 
     def _check_running(self, is_not: bool) -> None:
         if is_not:

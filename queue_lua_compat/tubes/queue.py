@@ -11,6 +11,8 @@ from functools import partial
 from typing import Any, Final
 
 from iproto_server import Application, Box, BoxError, ManagedQueue, Tuple
+from queue_lua_compat.policies.options import QUEUE_OPTIONS
+from queue_lua_compat.policies.queue_policy import DEAD_LETTERS
 from queue_lua_compat.retries import Retries
 from queue_lua_compat.tubes import system_spaces
 from queue_lua_compat.tubes.arguments import as_text, lua_text, options_of
@@ -82,7 +84,14 @@ class Queue:
         self._sessions.ttr = self._settings["ttr"]
         consumers = Consumers(box, kept.setdefault("consumers", {}))
         self._context = TubeContext(
-            box, self._statistics, self._sessions, consumers, self._is_running, self._forget
+            box,
+            self._statistics,
+            self._sessions,
+            consumers,
+            self._is_running,
+            self._forget,
+            self.tube,
+            self._dead_letters_of,
         )
         box.on_rollback(self._setup_undone)
         box.session.on_disconnect(self._disconnected)
@@ -194,13 +203,14 @@ class Queue:
             name: the name of the tube and of its space.
             kind: the type: the name of a driver.
             options: `temporary`, `if_not_exists`, `on_task_change` (a function, or the name of one in
-                `callbacks`), and those of the driver: `ttl`, `ttr`, `pri`, `capacity`, …
+                `callbacks`), those of the driver: `ttl`, `ttr`, `pri`, `capacity`, …, and those of the
+                policy: `release_limit`, …
 
         Returns: the tube, which may exist with `if_not_exists`; None while the queue is not running.
 
         Raises:
-            BoxError: the type or callback is unknown, the space exists, or the caller may not
-                create one.
+            BoxError: the type or callback is unknown, an option of the policy is wrong, the space exists, or
+                the caller may not create one.
         """
         if not self._is_running("create_tube"):
             return None
@@ -228,7 +238,9 @@ class Queue:
             number: int = 0 if last is None else last[1] + 1
             tube = self._add(name, kind, number, driver, given)
             box.space[QUEUE].insert([name, number, name, kind, given])
+        tube.check_policy({})
         tube.start()
+        tube.policy.prepare()
         self._set_callback(tube, callback, wanted)
         return tube
 
@@ -263,6 +275,29 @@ class Queue:
             return function
 
         return register
+
+    def _dead_letters_of(self, name: str) -> Tube:
+        """Return the tube of a tube's dead letters, which is of the same type; create it unless it exists.
+
+        Raises:
+            BoxError: there is a tube or space of its name for another purpose.
+        """
+        origin = self.tube[name]
+        dead_name = name + DEAD_LETTERS
+        tube = self.tube.get(dead_name)
+        if tube is not None and tube.policy.dead_letters_of == name and tube.kind == origin.kind:
+            return tube
+        if tube is not None or dead_name in self._box.space:
+            raise BoxError.procedure(
+                f'"{dead_name}" exists, and has no dead letters of the {origin.kind} tube "{name}"'
+            )
+        not_kept = {*QUEUE_OPTIONS, "if_not_exists", "on_task_change", "capacity"}
+        options = {option: value for option, value in origin.options.items() if option not in not_kept}
+        tube = self.create_tube(dead_name, origin.kind, options)
+        if tube is None:
+            raise BoxError.procedure("the tubes do not run while the server is read-only")
+        tube.policy.mark_dead_letters_of(name)
+        return tube
 
     def _set_callback(self, tube: Tube, callback: TaskCallback | None, wanted: object) -> None:
         tube.callback = callback

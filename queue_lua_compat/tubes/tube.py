@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from iproto_server import STILL_WAITING, BoxError, ErrorCode, Space, Tuple, Waiter
+from iproto_server import STILL_WAITING, BoxError, ErrorCode, Space, Tuple, Waiter, pack
 from queue_lua_compat.lua_numbers import shown
+from queue_lua_compat.policies.attempts import Cause
+from queue_lua_compat.policies.options import QUEUE_OPTIONS, QueueOptions, ReleaseLimitPolicy
+from queue_lua_compat.policies.queue_policy import Failure, QueuePolicy
 from queue_lua_compat.task_times import TaskTimes
 from queue_lua_compat.tubes import timestamps
 from queue_lua_compat.tubes.arguments import (
@@ -72,6 +75,7 @@ class Tube(BulkCalls):
         callback: called when a task changes; None for none.
         times: the durations of tasks.
         put_times: when tasks were put whose rows do not tell.
+        policy: the tube's policy.
     """
 
     def __init__(
@@ -100,11 +104,15 @@ class Tube(BulkCalls):
         kept: dict[str, Any] = self._kept_times.setdefault(name, {})
         self.times = TaskTimes(self.box, kept)
         self.put_times = PutTimes(self.box, kept)
+        self.policy = QueuePolicy(
+            self.box, name, QUEUE_OPTIONS, options, self.wake_all, self._open_dead_letters
+        )
 
     # -- start and stop --
 
     def start(self) -> None:
         """Release tasks of ended sessions, and start the driver."""
+        self.policy.start(lambda task_id: self.raw.peek(task_id) is not None)
         self.release_orphans()
         follow(self.space, self._row_changed, self._row_undone)
         self.raw.start()
@@ -139,11 +147,35 @@ class Tube(BulkCalls):
         """
         if not self._context.is_running("put"):
             return None
+        if self.policy.is_draining:
+            raise self.policy.refusal()
         given = call_options(options)
         if data is NOT_GIVEN:
             raise BoxError(ErrorCode.FIELD_MISSING, len(self.space.format()))
+        own = self.policy.task_options(given, self._known_options) if given else None
+        if own is not None:
+            return self._put_with(data, given, own)
         task = self.raw.put(data, given)
         return self.raw.normalize_task(task) if isinstance(task, Tuple) else task
+
+    def _put_with(self, data: object, given: Options, own: QueueOptions) -> Tuple | None:
+        """Add a task with options of the policy, unless there was one with its unique key."""
+        self._check_driver(own)
+        found = self.policy.find_unique(own)
+        if found is not None:
+            task_id, exists = found
+            before = self.raw.peek(task_id) if exists else None
+            if before is not None:
+                return self.raw.normalize_task(before)
+            return Tuple(pack([task_id, DONE, data]))
+        if given.get("timeout"):
+            # The put may be served later, when nothing is known of these options.
+            raise BoxError.procedure(f"a put with {', '.join(sorted(self.policy.own(given)))} has no timeout")
+        task = self.raw.put(data, given)
+        if not isinstance(task, Tuple):
+            return None
+        self.policy.task_put(task[TASK_ID], own, given)
+        return self.raw.normalize_task(task)
 
     @atomic
     def take(self, timeout: object = None) -> Tuple | Waiter | None:
@@ -160,7 +192,7 @@ class Tube(BulkCalls):
         if self.box.session.current.is_ended:
             # A coroutine may continue after its client has disconnected: the task would stay taken.
             return None
-        task = self.raw.take()
+        task = None if self.policy.is_paused else self.raw.take()
         if task is not None:
             return self.raw.normalize_task(task)
         if timestamps.span(seconds) == 0:
@@ -208,13 +240,23 @@ class Tube(BulkCalls):
         Parameters:
             task_id: the task's id.
             options: `delay`: seconds until it is ready, if the driver supports delays.
+
+        Returns: the task; with the state `DONE` if it has reached its `release_limit`.
         """
         if not self._context.is_running("release"):
             return None
         self._check_taken(task_id)
         self._taken.current().delete([self.number, task_id])
         self._find(task_id)
-        return self._normalized(self.raw.release(task_id, call_options(options)))
+        given = call_options(options)
+        failure = self.policy.failed(task_id, Cause.RELEASE)
+        if failure is not None:
+            if failure.is_final:
+                self._context.statistics.count(self.name, "release")
+                return self._normalized(self._end(task_id, failure))
+            if failure.delay and given.get("delay") is None:
+                given["delay"] = failure.delay
+        return self._normalized(self.raw.release(task_id, given))
 
     @atomic
     def release_all(self) -> None:
@@ -282,6 +324,7 @@ class Tube(BulkCalls):
         self.box.on_rollback(self._wake_soon)
         self.raw.truncate()
         self.times.ready_since.clear()
+        self.policy.truncated()
 
     @atomic
     def drop(self) -> bool | None:
@@ -303,6 +346,7 @@ class Tube(BulkCalls):
         self._context.forget(self.name)
         self.stop()
         self.raw.drop()
+        self.policy.forget()
         self.box.space[QUEUE].delete([self.name])
         self._context.statistics.forget(self.name)
         forget_wait_queues(self.box, self.name)
@@ -359,12 +403,27 @@ class Tube(BulkCalls):
         """Release a task of an ended session."""
         self._taken.current().delete([self.number, task_id])
         task = self.raw.peek(task_id)
-        if task is not None and task[STATUS] == TAKEN:
-            self.raw.release(task_id, {})
+        if task is None or task[STATUS] != TAKEN:
+            return
+        failure = None if self.raw.is_expired(task) else self.policy.failed(task_id, Cause.DISCONNECT)
+        if failure is not None and failure.is_final:
+            self._end(task_id, failure)
+        else:
+            delay = None if failure is None else failure.delay
+            self.raw.release(task_id, {"delay": delay} if delay else {})
 
     def taken_by(self, task_id: object) -> Tuple | None:
         """Return the row of `_queue_taken_2` about a task, or None."""
         return self._taken.current().get([self.number, task_id])
+
+    def check_policy(self, options: Mapping[str, object]) -> None:
+        """Check changes of the policy's options. Raises BoxError if one needs what the driver lacks."""
+        self._check_driver(QueueOptions.of({**self.policy.given, **options}))
+
+    def sibling(self, name: str) -> Tube | None:
+        """Return another tube."""
+        tube: Tube | None = self._context.tubes.get(name)
+        return tube
 
     def created(self, task: Tuple) -> int | None:
         """Return when a task was put, in nanoseconds since 1970; None if that is unknown."""
@@ -377,8 +436,53 @@ class Tube(BulkCalls):
     def _kept_times(self) -> dict[str, dict[str, Any]]:
         return self.box.keep(_KEPT, dict)
 
+    @property
+    def _known_options(self) -> frozenset[str]:
+        return self.raw.put_options | {"timeout"}
+
+    def _check_driver(self, options: QueueOptions) -> None:
+        if options.retry is not None and not self.raw.has_delays:
+            raise BoxError.procedure(f"tasks of the type {self.kind} have no delays, so there is no retry")
+        if options.release_limit_policy == ReleaseLimitPolicy.DLQ and not self.raw.has_dead_letters:
+            raise BoxError.procedure(f"tasks of the type {self.kind} cannot become dead letters")
+
+    def _open_dead_letters(self) -> None:
+        self._context.dead_letters_of(self.name)
+
+    def _end(self, task_id: object, failure: Failure) -> Tuple | None:
+        """Delete a task, or make it a dead letter, after its last attempt; return its row as `delete`."""
+        logger.warning(
+            'queue: [tube "%s"] the task %s has reached its release_limit: %s',
+            self.name,
+            task_id,
+            failure.policy,
+        )
+        task = self.raw.peek(task_id)
+        if task is not None and failure.policy == ReleaseLimitPolicy.DLQ:
+            self.box.session.su("admin", self._bury_in_dead_letters, task)
+        return self.raw.delete(task_id)
+
+    def _bury_in_dead_letters(self, task: Tuple) -> None:
+        dead_letters: Tube = self._context.dead_letters_of(self.name)
+        adopted = dead_letters.raw.adopt(task)
+        self.policy.hand_over(task[TASK_ID], dead_letters.policy, adopted[TASK_ID])
+
+    def _timed_out(self, task: Tuple) -> None:
+        """Apply the policy to a task that is ready again, as its time to run was over."""
+        if self.raw.is_expired(task):
+            return
+        failure = self.policy.failed(task[TASK_ID], Cause.TIMEOUT)
+        if failure is None:
+            return
+        if failure.is_final:
+            self._end(task[TASK_ID], failure)
+        elif failure.delay:
+            self.raw.postpone(task[TASK_ID], failure.delay)
+
     def _take_again(self, most: int | None = None) -> object:
         """Try again to serve a waiting call; `most` is set for a bulk call."""
+        if self.policy.is_paused:
+            return STILL_WAITING
         if most is not None:
             return self.take_up_to(most) or STILL_WAITING
         task = self.raw.take()
@@ -435,6 +539,8 @@ class Tube(BulkCalls):
             connection_id = self._session.current.id
             session_uuid = self._context.sessions.identify(connection_id)
             taken.insert([number, task_id, connection_id, session_uuid, timestamps.now(box)])
+        if event == "ttr":
+            self._timed_out(task)
         if event == "delete":
             if self.times.ready_since:
                 self.times.removed(task[TASK_ID])
@@ -444,7 +550,11 @@ class Tube(BulkCalls):
 
     def _row_changed(self, old: Tuple | None, new: Tuple | None) -> None:
         """Wake a waiting call if a task has become ready, whichever client changed it."""
-        if new is None or new[STATUS] != READY:
+        if new is None:
+            if old is not None and self.policy.has_rows:
+                self.policy.task_removed(old[TASK_ID])
+            return
+        if new[STATUS] != READY:
             return
         # A stream's transaction may stay open for long: calls that wait are looked for after its commit.
         if self._waiters or self._transactions.interactive is not None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from iproto_server import BoxError
 from queue_lua_compat.lua_numbers import number
+
+PUT_OPTIONS: Final = ("delay",)
+"""The tutorial's own options of put."""
 
 
 def delay_of(options: object) -> float | None:

@@ -7,9 +7,9 @@ from typing import ClassVar, Final
 
 from iproto_server import Box, BoxError, IteratorType, Space, TaskInfo, TaskState, Tuple, WaitQueue
 from queue_lua_compat.managed_tasks import NANOSECONDS, ManagedTasks
+from queue_lua_compat.policies.queue_policy import QueuePolicy
 from queue_lua_compat.task_owners import TaskOwners
 from queue_lua_compat.task_times import EARLIEST, TaskTimes
-from queue_lua_compat.tutorial.arguments import delay_of
 from queue_lua_compat.tutorial.space import READY, RUN_AT, STATUS, TAKEN, WAITING
 
 STATES: Final = {READY: TaskState.READY, TAKEN: TaskState.TAKEN, WAITING: TaskState.DELAYED}
@@ -28,10 +28,12 @@ class ManagedTutorialQueue(ManagedTasks):
         waiting: the waiting calls.
         times: the queue's durations.
         calls: returns the number of calls by name, without takes and acknowledgements.
+        policy: the queue's policy.
+        run_until: when the times to run of taken tasks are over, in seconds since 1970, by their keys.
     """
 
     dialect: ClassVar[str] = "tutorial"
-    actions: ClassVar[frozenset[str]] = frozenset({"put", "release", "delete", "move"})
+    repairs: ClassVar[frozenset[str]] = frozenset({"put", "release", "delete", "move"})
 
     def __init__(
         self,
@@ -42,18 +44,21 @@ class ManagedTutorialQueue(ManagedTasks):
         waiting: WaitQueue,
         times: TaskTimes,
         calls: Callable[[], Mapping[str, int]],
+        policy: QueuePolicy,
+        run_until: Mapping[object, float],
     ) -> None:
-        super().__init__(box, space.name, "tutorial", times)
+        super().__init__(box, space.name, "tutorial", times, policy)
         self._space = space
         self._put = put
         self._owners = owners
         self._waiting = waiting
         self._calls = calls
+        self._run_until = run_until
 
     @property
     def options(self) -> frozenset[str]:
         """See `ManagedQueue`."""
-        return frozenset({"delay"})
+        return self.policy.task_option_names | {"delay"}
 
     # -- figures --
 
@@ -91,9 +96,10 @@ class ManagedTutorialQueue(ManagedTasks):
             state,
             row.get(_DATA),
             None if created is None else created / NANOSECONDS,
-            due=float(row[RUN_AT]) if state == TaskState.DELAYED else None,
+            due=float(row[RUN_AT]) if state == TaskState.DELAYED else self._run_until.get(task_id),
             session=session,
             taken_at=None if taken_at is None else taken_at / NANOSECONDS,
+            details=self.policy.details(task_id),
         )
 
     def row(self, task_id: int | str) -> Tuple | None:
@@ -122,7 +128,6 @@ class ManagedTutorialQueue(ManagedTasks):
     def put(self, data: object, options: Mapping[str, object]) -> TaskInfo:
         """See `ManagedQueue`."""
         self.check_options(options)
-        delay_of(dict(options))
         return self.existing(self._put(self.box, data, dict(options) or None)["id"])[1]  # type: ignore[arg-type]
 
     def release(self, task_id: int | str) -> TaskInfo:

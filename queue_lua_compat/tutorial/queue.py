@@ -31,11 +31,26 @@ from iproto_server import (
 )
 from queue_lua_compat.due_timer import DueTimer
 from queue_lua_compat.lua_numbers import at_least_one, key_of, number, shown
+from queue_lua_compat.policies.attempts import Cause
+from queue_lua_compat.policies.options import QUEUE_OPTIONS, ReleaseLimitPolicy
+from queue_lua_compat.policies.queue_policy import Failure, QueuePolicy
 from queue_lua_compat.task_owners import TaskOwners
 from queue_lua_compat.task_times import TaskTimes
-from queue_lua_compat.tutorial.arguments import delay_of, list_of
+from queue_lua_compat.tutorial.arguments import PUT_OPTIONS, delay_of, list_of
+from queue_lua_compat.tutorial.dead_letters import DeadLetters
 from queue_lua_compat.tutorial.management import ManagedTutorialQueue
-from queue_lua_compat.tutorial.space import READY, RUN_AT, STATUS, TAKEN, WAITING, create_space, newest_id
+from queue_lua_compat.tutorial.space import (
+    GONE,
+    READY,
+    RUN_AT,
+    SPACE,
+    STATUS,
+    TAKEN,
+    WAITING,
+    create_space,
+    newest_id,
+)
+from queue_lua_compat.tutorial.times_to_run import TimesToRun
 
 logger = logging.getLogger("queue_lua_compat.tutorial")
 
@@ -43,6 +58,7 @@ _TAKE: Final = (("=", STATUS, TAKEN),)
 _TAKE_BACK: Final = (("=", STATUS, READY),)
 _RELEASE: Final = (("=", STATUS, READY), ("=", RUN_AT, 0))
 _READY_KEY: Final = [READY]
+_DATA: Final = 3
 _DUE_BATCH: Final = 1000
 _NOT_GIVEN: Final = object()
 _KEPT: Final = "queue_lua_compat.tutorial"
@@ -60,7 +76,7 @@ class TutorialQueue:
         application.on_reload(self.replaced)
         application.metrics(self.counters)
         application.queues(self.managed)
-        for name in ("put", "take", "ack", "release", "stats", "put_many", "take_many", "ack_many"):
+        for name in ("put", "take", "ack", "release", "touch", "stats", "put_many", "take_many", "ack_many"):
             application.procedure(f"queue.{name}")(getattr(self, name))
 
     # -- start --
@@ -92,6 +108,14 @@ class TutorialQueue:
         # reload together with the old code.
         self._kept: dict[str, int] = kept.setdefault("puts", {"last_id": 0, "put": 0, "release": 0})
         self._due_timer = DueTimer(box, self._ready_due, "delayed tasks")
+        self._dead_letters = DeadLetters(box, self._times)
+        self._policy = QueuePolicy(
+            box, SPACE, (*QUEUE_OPTIONS, "ttr"), {}, self._wake_all, self._dead_letters.open
+        )
+        self._policy.start(lambda key: self._space.get(key) is not None)
+        self._dead_letters.start()
+        self._times_to_run = TimesToRun(box, self._time_out, kept.setdefault("times to run", {}))
+        self._run_until = self._times_to_run.until
         if not self._kept["last_id"]:
             self._kept["last_id"] = newest_id(box, self._space)
         if is_start:
@@ -101,10 +125,12 @@ class TutorialQueue:
         box.session.on_connect(self._connected)
         box.session.on_disconnect(self._disconnected)
         self._due_timer.begin()
+        self._times_to_run.begin()
 
     def replaced(self, box: Box) -> None:
-        """Stop the timer: new code has replaced this."""
+        """Stop the timers: new code has replaced this."""
         self._due_timer.stop()
+        self._times_to_run.stop()
 
     def _start(self) -> None:
         """Release the tasks that were taken when the server stopped."""
@@ -114,16 +140,31 @@ class TutorialQueue:
 
     # -- procedures --
 
-    def put(self, box: Box, data: object = _NOT_GIVEN, options: object = None, *_: object) -> TupleMap:
+    def put(
+        self, box: Box, data: object = _NOT_GIVEN, options: object = None, *_: object
+    ) -> TupleMap | dict[str | int, object]:
         """Add a task. Its id is the time in nanoseconds, or one more than the last id when that is not less.
 
         Parameters:
             data: anything.
-            options: `{"delay": seconds}` makes the task ready only after that time.
+            options: `{"delay": seconds}` makes the task ready only after that time; others are those of
+                `policies.options`, and `ttr`.
 
-        Returns: the task.
+        Returns: the task; that which was put with the same `unique_key`, if there is one.
+
+        Raises:
+            BoxError: an option is wrong, or the queue is draining.
         """
-        delay = None if options is None else delay_of(options)
+        if self._policy.is_draining:
+            raise self._policy.refusal()
+        delay, own = None, None
+        if options is not None:
+            delay = delay_of(options)
+            if isinstance(options, dict):
+                own = self._policy.task_options(options, PUT_OPTIONS)
+                found = None if own is None else self._policy.find_unique(own)
+                if found is not None:
+                    return self._put_before(*found, None if data is _NOT_GIVEN else data)
         time_ns, kept = self._time_ns, self._kept  # calling an attribute that is no method costs more
         task_id = time_ns()
         if task_id <= kept["last_id"]:
@@ -137,11 +178,19 @@ class TutorialQueue:
         task = self._insert(row)
         kept["last_id"] = task[0]
         kept["put"] += 1
+        if own is not None:
+            assert isinstance(options, dict)
+            self._policy.task_put(task[0], own, options)
         return task.as_map()
+
+    def _put_before(self, key: Any, exists: bool, data: object) -> TupleMap | dict[str | int, object]:
+        """Return the task that was put with the same unique key."""
+        task = self._space.get(key) if exists else None
+        return _gone(key, data) if task is None else task.as_map()
 
     def put_many(
         self, box: Box, tasks: object = _NOT_GIVEN, options: object = None, *_: object
-    ) -> list[TupleMap]:
+    ) -> list[TupleMap | dict[str | int, object]]:
         """Add many tasks, or none if one is refused.
 
         Parameters:
@@ -239,8 +288,10 @@ class TutorialQueue:
         with box.in_transaction():
             return [self.ack(box, task_id) for task_id in list_of(task_ids, "ids")]
 
-    def release(self, box: Box, task_id: object = _NOT_GIVEN, options: object = None, *_: object) -> TupleMap:
-        """Make a task that this connection has taken ready again.
+    def release(
+        self, box: Box, task_id: object = _NOT_GIVEN, options: object = None, *_: object
+    ) -> TupleMap | dict[str | int, object]:
+        """Make a task that this connection has taken ready again, unless it has reached its `release_limit`.
 
         Parameters:
             task_id: as for `ack`.
@@ -253,15 +304,28 @@ class TutorialQueue:
         """
         key = self._own_task(task_id)
         delay = delay_of(options)
-        operations = (
-            _RELEASE
-            if delay is None
-            else (("=", STATUS, WAITING), ("=", RUN_AT, self._due_timer.now() + delay))
-        )
-        task = self._space.update(key, operations)
+        if self._space.get(key) is None:
+            raise _not_found(key)
+        task = self._fail(key, Cause.RELEASE, delay)
+        self._kept["release"] += 1
+        return task
+
+    def touch(self, box: Box, task_id: object = _NOT_GIVEN, *_: object) -> TupleMap:
+        """Restart the time to run of a task that this connection has taken.
+
+        Parameters:
+            task_id: as for `ack`.
+
+        Returns: the task.
+
+        Raises:
+            BoxError: as `ack`.
+        """
+        key = self._own_task(task_id)
+        task = self._space.get(key)
         if task is None:
             raise _not_found(key)
-        self._kept["release"] += 1
+        self._start_time_to_run(key)
         return task.as_map()
 
     def stats(self, box: Box, *_: object) -> dict[str, int]:
@@ -283,8 +347,17 @@ class TutorialQueue:
         """Return the queue for operators."""
         return [
             ManagedTutorialQueue(
-                box, self._space, self.put, self._owners, self._waiting, self._times, self._calls
-            )
+                box,
+                self._space,
+                self.put,
+                self._owners,
+                self._waiting,
+                self._times,
+                self._calls,
+                self._policy,
+                self._run_until,
+            ),
+            *self._dead_letters.managed(self._requeue),
         ]
 
     def _calls(self) -> dict[str, int]:
@@ -295,8 +368,8 @@ class TutorialQueue:
 
     def _take_first(self) -> TupleMap | None:
         """Take the oldest ready task for the current session, if there is one."""
-        session = self._session.current
-        found = self._ready.first(_READY_KEY)
+        session, policy = self._session.current, self._policy
+        found = None if policy.is_paused else self._ready.first(_READY_KEY)
         if found is None or session.is_ended:
             # A coroutine may continue after its client has disconnected: nothing would release the task.
             return None
@@ -305,6 +378,8 @@ class TutorialQueue:
         assert task is not None
         waited_since = self._waited_since  # calling an attribute that is no method costs more
         self._owners.put(key, session.id, waited_since(key, key))
+        if policy.has_rows or policy.options.ttr is not None:
+            self._start_time_to_run(key)
         return task.as_map()
 
     def _take_up_to(self, count: int) -> list[TupleMap]:
@@ -341,6 +416,57 @@ class TutorialQueue:
             raise BoxError.procedure(f"Task {shown(key)} not taken by anybody")
         raise BoxError.procedure(f"Task {shown(key)} taken by {holder}. Not you ({session_id})")
 
+    # -- failed attempts --
+
+    def _fail(self, key: Any, cause: Cause, delay: float | None = None) -> TupleMap | dict[str | int, object]:
+        """Make a taken task ready again, or delayed, after a failed attempt; end it after too many.
+
+        Parameters:
+            key: the task's key.
+            cause: why the attempt has failed.
+            delay: the seconds until it is ready; None for those of the queue's policy.
+
+        Returns: the task.
+        """
+        failure = self._policy.failed(key, cause)
+        if failure is not None:
+            if failure.is_final:
+                return self._end(key, failure)
+            delay = failure.delay if delay is None else delay
+        if delay is None:
+            operations: tuple[tuple[str, int, object], ...] = _RELEASE
+        else:
+            operations = (("=", STATUS, WAITING), ("=", RUN_AT, self._due_timer.now() + delay))
+        task = self._space.update(key, operations)
+        assert task is not None
+        return task.as_map()
+
+    def _end(self, key: Any, failure: Failure) -> dict[str | int, object]:
+        """Delete a task, or make it a dead letter, after its last attempt."""
+        task = self._space.get(key)
+        assert task is not None
+        logger.warning("the task %s has reached its release_limit: %s", key, failure.policy)
+        if failure.policy == ReleaseLimitPolicy.DLQ:
+            self._dead_letters.add(task, self._policy)
+        self._space.delete(key)
+        return _gone(key, task.get(_DATA))
+
+    def _requeue(self, row: Tuple) -> Tuple:
+        """Store a dead letter as a ready task again."""
+        return self._insert([row[0], READY, 0, *row[_DATA:]])
+
+    def _start_time_to_run(self, key: Any) -> None:
+        ttr = self._policy.options_of(key).ttr
+        if ttr is not None:
+            self._times_to_run.start(key, ttr)
+
+    def _time_out(self, key: Any) -> None:
+        """Take a task away from its consumer, whose time to run is over."""
+        task = self._space.get(key)
+        if task is not None and task[STATUS] == TAKEN:
+            logger.info("the time to run of the task %s is over", key)
+            self._fail(key, Cause.TIMEOUT)
+
     # -- changes of the space --
 
     def _task_changed(self, old: Tuple | None, new: Tuple | None) -> None:
@@ -351,12 +477,18 @@ class TutorialQueue:
                 self._owners.remove(old[0])
                 if self._ready_since:
                     self._times.removed(old[0])
+                if self._run_until:
+                    self._times_to_run.end(old[0])
+                if self._policy.has_rows:
+                    self._policy.task_removed(old[0])
             return
         status = new[STATUS]
         if status == TAKEN:
             return
         if old is not None:
             self._owners.remove(old[0])
+            if self._run_until:
+                self._times_to_run.end(old[0])
         if status == READY:
             if old is not None and old[STATUS] != READY:
                 self._times.became_ready(old[0])
@@ -375,12 +507,18 @@ class TutorialQueue:
             self._box.clock.call_later(0.0, self._wake)
         elif old[STATUS] == WAITING:
             self._due_timer.schedule_immediately(old[RUN_AT])
+        elif self._policy.has_rows or self._policy.options.ttr is not None:
+            self._start_time_to_run(old[0])
 
     def _truncated(self, old: Tuple | None, new: Tuple | None) -> None:
         """Revoke all ownership if a changed row of `_truncate` is about this space."""
         if new is None or new[0] != self._space.id or self._space.len():
             return
         self._owners.remove_all()
+        self._policy.truncated()
+
+    def _wake_all(self) -> None:
+        self._waiting.wake(len(self._waiting))
 
     def _wake(self) -> None:
         if self._waiting:
@@ -410,7 +548,7 @@ class TutorialQueue:
         """Release a task whose owner has disconnected."""
         task = self._space.get(key)
         if task is not None and task[STATUS] == TAKEN:
-            self._space.update(key, _TAKE_BACK)
+            self._fail(key, Cause.DISCONNECT)
 
     # -- delayed tasks --
 
@@ -431,6 +569,11 @@ class TutorialQueue:
         else:
             logger.error("task %s has a time to run, but the status %s", task[0], task[STATUS])
             self._space.update(task[0], (("=", RUN_AT, 0),))
+
+
+def _gone(key: Any, data: object) -> dict[str | int, object]:
+    """Return a task that does not exist any more."""
+    return {"id": key, "status": GONE, "runat": 0, "data": data}
 
 
 def _not_found(key: Any) -> BoxError:

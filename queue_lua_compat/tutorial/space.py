@@ -11,6 +11,8 @@ SPACE: Final = "queue"
 READY: Final = "R"
 TAKEN: Final = "T"
 WAITING: Final = "W"
+GONE: Final = "-"
+"""The status of a task in an answer that does not exist any more."""
 
 STATUS: Final = 1
 RUN_AT: Final = 2
@@ -19,15 +21,16 @@ _FORMAT: Final = (("id", "number"), ("status", "string"), ("runat", "number"), (
 _YEAR_NS: Final = 366 * 86_400 * 1_000_000_000
 
 
-def create_space(box: Box) -> Space:
+def create_space(box: Box, name: str = SPACE) -> Space:
     """Create the space and its indexes unless they exist.
 
     Parameters:
         box: the box.
+        name: the name of the space.
 
     Returns: the space.
     """
-    space = box.schema.create_space(SPACE, if_not_exists=True, format=_FORMAT)
+    space = box.schema.create_space(name, if_not_exists=True, format=_FORMAT)
     space.create_index("primary", parts=[("id", "number")], if_not_exists=True)
     space.create_index("status", parts=[("status", "string"), ("id", "number")], if_not_exists=True)
     space.create_index("runat", parts=[("runat", "number"), ("id", "number")], if_not_exists=True)

@@ -17,6 +17,8 @@ def test_the_tutorials_calls() -> None:
     dialect = Tutorial()
     assert dialect.put("a", {}) == ("queue.put", ["a"])
     assert dialect.put("a", {"delay": 2}) == ("queue.put", ["a", {"delay": 2}])
+    assert dialect.put("a", {"unique_key": "k"}) == ("queue.put", ["a", {"unique_key": "k"}])
+    assert dialect.touch(1, 60) == ("queue.touch", [1])
     assert dialect.release(1, 0) == ("queue.release", [1])
     assert dialect.release(1, 2.5) == ("queue.release", [1, {"delay": 2.5}])
     assert dialect.taken([{"id": 1, "status": "T", "data": "a"}]) == (1, "a")

@@ -9,7 +9,8 @@ import pytest
 
 from iproto_server import Application, Box, ManualClock, Waiter
 from queue_lua_compat.tutorial import TutorialQueue
-from queue_lua_compat.tutorial.space import create_space
+from tests.queue_lua_compat.restart import restore, stored_rows
+from tests.queue_lua_compat.slow_journal import SlowJournal
 
 
 class Client:
@@ -41,7 +42,8 @@ class QueueServer:
 
     def __init__(self, clock: ManualClock) -> None:
         self.clock = clock
-        self.box = Box(clock=clock)
+        self.journal = SlowJournal()
+        self.box = Box(clock=clock, journal=self.journal)
         self._start()
 
     def _start(self) -> None:
@@ -52,13 +54,15 @@ class QueueServer:
 
     def restart(self) -> None:
         """Stop as by a power failure, and start with the stored rows."""
-        rows = [task.raw for task in self.box.space["queue"].pairs()]
-        self.box = Box(clock=self.clock)
-        create_space(self.box)
-        space = self.box.catalog.space_by_name("queue")
-        for row in rows:
-            self.box.catalog.load(space, row)
+        stored = stored_rows(self.box)
+        self.journal = SlowJournal()
+        self.box = Box(clock=self.clock, journal=self.journal)
+        restore(self.box, stored)
         self._start()
+
+    def lose_log(self) -> None:
+        """Fail the writes of everything committed since the log became slow."""
+        self.journal.lose(self.box)
 
     def connect(self) -> Client:
         """Connect a client."""

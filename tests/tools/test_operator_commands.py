@@ -218,6 +218,57 @@ class TestRepairs:
         assert run("kick", "--yes", uri, "jobs", 9).output == "kicked 1 task\n"
 
 
+class TestQueues:
+    def test_a_queue_is_paused_drained_and_resumed(self, uri: str, client: IprotoClient) -> None:
+        for command, state in (("pause", "paused"), ("drain", "draining"), ("resume", "running")):
+            assert run(command, uri, "jobs").output == f'the queue "jobs" is {state}\n'
+            assert client.call("operator.queue", "jobs").data[0]["state"] == state
+
+    def test_the_state_is_a_column_where_it_matters(self, uri: str, client: IprotoClient) -> None:
+        assert "state" not in run("status", uri).output
+        [paused] = lines(run("pause", uri, "jobs", "--json"))
+        assert paused["state"] == "paused"
+        assert "paused" in run("status", uri).output
+        assert run("resume", uri, "jobs").status == 0
+
+    def test_options_are_json_or_else_strings(self, uri: str, client: IprotoClient) -> None:
+        given = ("release_limit=1", "release_limit_policy=DLQ", 'retry={"delay": 5}')
+        assert run("configure", uri, "jobs", *given).output.splitlines() == [
+            "release_limit=1",
+            "release_limit_policy=DLQ",
+            'retry={"delay": 5}',
+        ]
+        [number] = ids_of(client, "poison")
+        client.call("queue.tube.jobs:take", 0)
+        assert client.call("queue.tube.jobs:release", int(number)).data[0][1] == "-"
+        assert run("requeue", uri, "jobs_dlq", number).output == "put back 1 task\n"
+        assert client.call("operator.task", "jobs", number).data[0]["state"] == "ready"
+        restored = [f"{option.partition('=')[0]}=null" for option in given]
+        assert lines(run("configure", uri, "jobs", *restored, "--json"))[0]["settings"] == {}
+        assert client.call("queue.tube.jobs_dlq:drop").ok
+
+    @pytest.mark.parametrize(
+        ("arguments", "status", "error"),
+        [
+            (["configure", "jobs", "release_limit"], 2, '"release_limit" is not NAME=VALUE'),
+            (["configure", "jobs", "=5"], 2, '"=5" is not NAME=VALUE'),
+            (["configure", "jobs"], 2, "Missing argument"),
+            (["configure", "jobs", "relaese_limit=5"], 1, 'has no option "relaese_limit"'),
+            (["configure", "jobs", "release_limit=many"], 1, "release_limit must be a whole number"),
+            (["configure", "failed", "retry={}"], 1, "have no delays"),
+            (["pause", "nothing"], 1, 'there is no queue "nothing"'),
+            (["requeue", "jobs", "1"], 1, "has no requeue"),
+        ],
+    )
+    def test_wrong_input(
+        self, uri: str, client: IprotoClient, arguments: list[str], status: int, error: str
+    ) -> None:
+        command, *rest = arguments
+        outcome = run(command, uri, *rest)
+        assert outcome.status == status
+        assert error in outcome.errors[0]
+
+
 class TestTop:
     def test_looks_with_rates_for_scripts(self, uri: str, client: IprotoClient) -> None:
         ids_of(client, "x")

@@ -29,7 +29,8 @@ API: Final = "/api/"
 _PAGE: Final = 100
 _PAGE_BYTES: Final = 4 * 1024 * 1024
 """Bytes of a page of tasks after which it ends early."""
-_WITH_IDS: Final = ("release", "bury", "delete")
+_WITH_IDS: Final = ("release", "bury", "delete", "requeue")
+_OF_QUEUES: Final = ("pause", "drain", "resume")
 _STATUSES: Final = {
     int(ErrorCode.ACCESS_DENIED): 403,
     int(ErrorCode.READONLY): 409,
@@ -117,6 +118,10 @@ class Api:
                 return "POST", lambda request: self._kick(request, name)
             case [action] if action in _WITH_IDS:
                 return "POST", lambda request: self._repair(request, name, action)
+            case [action] if action in _OF_QUEUES:
+                return "POST", lambda request: self._change(request, name, action)
+            case ["configure"]:
+                return "POST", lambda request: self._configure(request, name)
         raise ApiError(404, "there is no such path; see /api/openapi.json")
 
     # -- reading --
@@ -204,6 +209,16 @@ class Api:
             raise ApiError(400, "ids must be a list of ids")
         tasks = await self._call(session, action, name, ids)
         return json_response({"tasks": [_task(task) for task in tasks]})
+
+    async def _change(self, request: Request, name: str, action: str) -> Response:
+        session = self._begin(request)
+        await read_object(request)
+        return json_response(plain(await self._call(session, action, name)))
+
+    async def _configure(self, request: Request, name: str) -> Response:
+        session = self._begin(request)
+        given = await read_object(request, "options")
+        return json_response(plain(await self._call(session, "configure", name, given.get("options"))))
 
     async def _snapshot(self, request: Request) -> Response:
         session = self._begin(request)

@@ -83,6 +83,10 @@ def _repair(summary: str) -> _Json:
     }
 
 
+def _change(summary: str) -> _Json:
+    return {"post": _operation(summary, _of("object"), _object(), (_NAME,))}
+
+
 _LOGGED_IN: Final = _object("user", "may", user=_TEXT, may=_of("array", items=_TEXT))
 
 OPENAPI: Final[_Json] = {
@@ -175,6 +179,18 @@ OPENAPI: Final[_Json] = {
         "/api/queues/{name}/release": _repair("Make tasks ready that are taken, delayed or buried."),
         "/api/queues/{name}/bury": _repair("Bury tasks."),
         "/api/queues/{name}/delete": _repair("Delete tasks."),
+        "/api/queues/{name}/requeue": _repair("Put dead letters back into their queue."),
+        "/api/queues/{name}/pause": _change("Let takes of a queue find nothing until it is resumed."),
+        "/api/queues/{name}/drain": _change("Refuse puts into a queue until it is resumed."),
+        "/api/queues/{name}/resume": _change("End a queue's pause, or draining."),
+        "/api/queues/{name}/configure": {
+            "post": _operation(
+                "Change options of a queue's policy; null restores an option.",
+                _of("object"),
+                _object("options", options=_of("object", minProperties=1)),
+                (_NAME,),
+            )
+        },
         "/api/snapshot": {
             "post": _operation(
                 "Take a snapshot; the answer comes when it is written.", _of("object"), _object()

@@ -13,6 +13,7 @@ from queue_lua_compat.tubes.driver import (
     READY,
     STATUS,
     TAKEN,
+    TASK_ID,
     OnTaskChange,
     Options,
     TubeDriver,
@@ -32,6 +33,8 @@ class FifoDriver(TubeDriver):
     Attributes:
         ids, states: the indexes by id and by state.
     """
+
+    has_dead_letters = True
 
     def __init__(self, box: Box, space: Space, on_task_change: OnTaskChange, options: Options) -> None:
         super().__init__(box, space, on_task_change, options)
@@ -64,6 +67,12 @@ class FifoDriver(TubeDriver):
         task = self.space.insert([id_after(self.ids.max()), READY, data])
         self.on_task_change(task, "put")
         return task
+
+    def adopt(self, task: Tuple) -> Tuple:
+        """Store a task of another tube."""
+        adopted = self.space.insert([free_id(self.space, task[TASK_ID]), READY, *task[STATUS + 1 :]])
+        self.on_task_change(adopted, "put")
+        return adopted
 
     def take(self) -> Tuple | None:
         """Take the ready task with the smallest id."""
@@ -103,6 +112,11 @@ class FifoDriver(TubeDriver):
 def next_id(space: Space) -> int:
     """Return the id of a new task: the greatest id plus one, or 0."""
     return id_after(space.index[0].max())
+
+
+def free_id(space: Space, wanted: int) -> int:
+    """Return an id if no task has it, otherwise that of a new task."""
+    return wanted if space.get(wanted) is None else next_id(space)
 
 
 def id_after(last: Tuple | None) -> int:

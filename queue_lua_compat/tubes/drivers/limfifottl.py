@@ -63,6 +63,12 @@ class LimitedFifoTtlDriver(FifoTtlDriver):
             waiter.timer = self.box.clock.call_later(timeout, partial(waiter.finish, (None,)))
         return waiter
 
+    def adopt(self, task: Tuple) -> Tuple:
+        """Store a task of another tube. Raises BoxError if there is no room."""
+        if not self._has_room():
+            raise BoxError.procedure(f'there is no room in the tube "{self.space.name}"')
+        return super().adopt(task)
+
     def _has_room(self) -> bool:
         capacity = number(self.capacity, "number with {}")
         return capacity == 0 or self.space.len() < capacity

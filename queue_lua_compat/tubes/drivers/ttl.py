@@ -28,6 +28,7 @@ from queue_lua_compat.tubes.driver import (
     follow,
     unfollow,
 )
+from queue_lua_compat.tubes.drivers.fifo import free_id
 
 NEXT_EVENT: Final = 2
 TTL: Final = 3
@@ -74,6 +75,8 @@ class TimedDriver(TubeDriver):
         ids, states: the indexes by id and by state.
     """
 
+    has_delays = True
+    has_dead_letters = True
     put_options: ClassVar[frozenset[str]] = frozenset({"ttl", "ttr", "pri", "delay"})
     status_order: ClassVar[tuple[int, ...]] = (PRI, TASK_ID)
 
@@ -184,7 +187,15 @@ class TimedDriver(TubeDriver):
             next_event = timestamps.moment_after(self.box, ttl)
         return [state, next_event, timestamps.span(ttl), timestamps.span(ttr), pri, timestamps.now(self.box)]
 
-    def change(self, task: Tuple, event: str, *operations: tuple[str, int, object]) -> Tuple:
+    def adopt(self, task: Tuple) -> Tuple:
+        """Store a task of another tube, with its priority and its time to run."""
+        times = self.times_of_new({"pri": task[PRI]})
+        times[TTR - STATUS] = task[TTR]
+        adopted = self.space.insert([free_id(self.space, task[TASK_ID]), *times, *task[CREATED + 1 :]])
+        self.on_task_change(adopted, "put")
+        return adopted
+
+    def change(self, task: Tuple, event: str | None, *operations: tuple[str, int, object]) -> Tuple:
         """Update an existing task, and report the change."""
         changed = self.space.update([task[0]], operations)
         assert changed is not None
@@ -213,11 +224,18 @@ class TimedDriver(TubeDriver):
         delay = options.get("delay")
         if delay is None or not number(delay, "number with {}") > 0:
             return self._changed_at(task_id, "release", _until_end_of_life(READY))
-        until = timestamps.moment_after(self.box, delay)
-        longer = timestamps.span(delay)
+        return self._delay(task_id, delay, "release")
+
+    def postpone(self, task_id: object, seconds: float) -> None:
+        """Make a ready task delayed, which extends its time to live."""
+        self._delay(task_id, seconds, None)
+
+    def _delay(self, task_id: object, seconds: object, event: str | None) -> Tuple | None:
+        until = timestamps.moment_after(self.box, seconds)
+        longer = timestamps.span(seconds)
         return self._changed_at(
             task_id,
-            "release",
+            event,
             lambda _: (("=", STATUS, DELAYED), ("=", NEXT_EVENT, until), ("+", TTL, longer)),
         )
 
@@ -234,7 +252,7 @@ class TimedDriver(TubeDriver):
             self.change(task, "kick", ("=", STATUS, READY))
         return count
 
-    def _changed_at(self, task_id: object, event: str, operations_for: OperationsFor) -> Tuple | None:
+    def _changed_at(self, task_id: object, event: str | None, operations_for: OperationsFor) -> Tuple | None:
         task = self.space.get(task_id)
         return None if task is None else self.change(task, event, *operations_for(task))
 

@@ -109,6 +109,13 @@ class UtubeTtlDriver(SubQueues, TimedDriver):
             self.announce_next(task)
         return task
 
+    def postpone(self, task_id: object, seconds: float) -> None:
+        """Make a ready task delayed, which lets others of its sub-queue come first."""
+        super().postpone(task_id, seconds)
+        task = self.space.get(task_id)
+        if task is not None:
+            self.announce_next(task)
+
     def bury(self, task_id: object) -> Tuple | None:
         """Bury a task until it expires."""
         task = super().bury(task_id)

@@ -7,27 +7,15 @@ from typing import Any
 import pytest
 
 from iproto_server import Application, Box, BoxError, ManualClock
-from iproto_server.box.txn.journal import MemoryJournal
-from iproto_server.box.txn.statement import Statement
 from queue_lua_compat.legacy import LegacyQueue
-from queue_lua_compat.legacy.queue_space import QueueSpace
 from tests.queue_lua_compat.conftest import Client
+from tests.queue_lua_compat.restart import restore, stored_rows
+from tests.queue_lua_compat.slow_journal import SlowJournal
 
 META = (
     *("id", "tube", "status", "event", "ipri", "pri", "cid", "created", "ttl", "ttr", "cbury", "ctaken"),
     "now",
 )
-
-
-class SlowJournal(MemoryJournal):
-    """A log whose writes are pending while it is slow, so that they may fail."""
-
-    is_slow = False
-
-    def append(self, statements: list[Statement]) -> bool:
-        """Count the rows. Returns: whether their write is pending."""
-        super().append(statements)
-        return self.is_slow
 
 
 class LegacyServer:
@@ -47,23 +35,17 @@ class LegacyServer:
 
     def restart(self) -> None:
         """Stop as by a power failure, and start with the stored rows."""
-        stored = [
-            (queue_space.space, [task.raw for task in queue_space.space.pairs()])
-            for queue_space in self.queue.registry.spaces.values()
-        ]
+        stored = stored_rows(self.box)
         for queue_space in self.queue.registry.spaces.values():
             queue_space.due_timer.stop()
-        self.box = Box(clock=self.clock)
-        for space, rows in stored:
-            self.box.run(self.box.session.background, QueueSpace.create, self.box, space.name, space.id)
-            for row in rows:
-                self.box.catalog.load(self.box.catalog.space(space.id), row)
+        self.journal = SlowJournal()
+        self.box = Box(clock=self.clock, journal=self.journal)
+        restore(self.box, stored)
         self._start()
 
     def lose_log(self) -> None:
         """Fail the writes of everything committed since the log became slow."""
-        self.journal.is_slow = False
-        self.box.transactions.undo(self.box.transactions.take_unwritten())
+        self.journal.lose(self.box)
 
     def connect(self, user: str = "admin") -> Client:
         """Connect a client."""

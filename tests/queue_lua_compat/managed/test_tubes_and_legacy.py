@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from iproto_server import BoxError, ManualClock, TaskInfo, TaskState
+from queue_lua_compat.policies.options import TASK_OPTIONS
 from tests.queue_lua_compat.conftest import answered
 from tests.queue_lua_compat.managed.worlds import KINDS, TUBES, World
 
@@ -15,6 +16,8 @@ NOW = 1_600_000_000.0
 
 READY, TAKEN, DELAYED = TaskState.READY, TaskState.TAKEN, TaskState.DELAYED
 BURIED, DONE = TaskState.BURIED, TaskState.DONE
+
+OF_ALL_QUEUES = {"pause", "drain", "resume", "configure"}
 
 
 @pytest.fixture(params=KINDS)
@@ -39,9 +42,10 @@ class TestFigures:
         world.put(client, "x")
         queue = world.queue()
         assert (queue.dialect, queue.kind) == (("legacy" if world.is_legacy else "tube"), world.kind)
-        assert queue.actions == {"put", "release", "kick", "bury", "delete", "move"}
+        assert queue.actions == {"put", "release", "kick", "bury", "delete", "move"} | OF_ALL_QUEUES
         times = {"delay", "ttl", "ttr", "pri"} if world.is_timed else set()
-        assert queue.options == times | ({"utube"} if world.kind.startswith("utube") else set())
+        own = times | ({"utube"} if world.kind.startswith("utube") else set())
+        assert queue.options == own | TASK_OPTIONS
 
     def test_tasks_are_counted_by_state(self, world: World, client: Any) -> None:
         ids = [world.put(client, number) for number in range(4)]

@@ -12,7 +12,8 @@ from iproto_server.box.api.generation import CodeGeneration
 from queue_lua_compat.legacy import LegacyQueue
 from queue_lua_compat.tutorial import TutorialQueue
 from tests.queue_lua_compat.conftest import QueueServer
-from tests.queue_lua_compat.legacy.conftest import LegacyServer, SlowJournal
+from tests.queue_lua_compat.legacy.conftest import LegacyServer
+from tests.queue_lua_compat.slow_journal import SlowJournal
 from tests.queue_lua_compat.tubes.tubes_server import TubesServer
 
 Call = tuple[Any, ...]
@@ -216,7 +217,7 @@ class Tubes(Dialect):
         self._server = TubesServer(clock)
         self.box = self._server.box
         self.box.transactions.journal = journal
-        self._server.journal = journal  # type: ignore[assignment]  # the same class of another module
+        self._server.journal = journal
         self.has_delays = self.has_times = kind not in ("fifo", "utube")  # type: ignore[misc]  # of this tube
         self._has_sub_queues = kind.startswith("utube")
         self._server.connect().call("queue.create_tube", "jobs", kind, options)

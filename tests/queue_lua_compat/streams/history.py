@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from iproto_server import BoxError, ErrorCode, ManualClock, Tuple, Waiter
 from iproto_server.box.txn.interactive_transaction import InteractiveTransaction
-from tests.queue_lua_compat.legacy.conftest import SlowJournal
+from tests.queue_lua_compat.slow_journal import SlowJournal
 from tests.queue_lua_compat.streams.dialects import DIALECTS, Dialect
 from tests.queue_lua_compat.streams.model import SECOND, Model, Refused, Waiting
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from iproto_server import ManualClock, Tuple, Waiter
-from tests.queue_lua_compat.legacy.conftest import SlowJournal
+from tests.queue_lua_compat.slow_journal import SlowJournal
 from tests.queue_lua_compat.streams.dialects import DIALECTS, SUB_QUEUES
 from tests.queue_lua_compat.streams.history import SPACES
 

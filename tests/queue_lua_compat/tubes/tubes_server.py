@@ -7,11 +7,9 @@ from typing import Any
 
 import pytest
 
-from iproto_server import Application, Box, BoxError, ManualClock, Tuple, Waiter
+from iproto_server import Application, Box, BoxError, ManualClock, Waiter
 from iproto_server.app import Procedures
 from iproto_server.box.api.generation import CodeGeneration
-from iproto_server.box.txn.journal import MemoryJournal
-from iproto_server.box.txn.statement import Statement
 from queue_lua_compat.tubes.driver import Drivers
 from queue_lua_compat.tubes.drivers.fifo import FifoDriver
 from queue_lua_compat.tubes.drivers.fifottl import FifoTtlDriver
@@ -21,8 +19,8 @@ from queue_lua_compat.tubes.drivers.utubettl import UtubeTtlDriver
 from queue_lua_compat.tubes.procedures import Procedures as QueueProcedures
 from queue_lua_compat.tubes.queue import Queue
 from queue_lua_compat.tubes.tube import Tube
-
-_FIRST_SPACE = 512
+from tests.queue_lua_compat.restart import restore, stored_rows
+from tests.queue_lua_compat.slow_journal import SlowJournal
 
 
 class Client:
@@ -60,17 +58,6 @@ class Client:
         self.box.session.close(self.session)
 
 
-class SlowJournal(MemoryJournal):
-    """A log whose writes are pending while it is slow, so that they may fail."""
-
-    is_slow = False
-
-    def append(self, statements: list[Statement]) -> bool:
-        """Count the rows. Returns: whether their write is pending."""
-        super().append(statements)
-        return self.is_slow
-
-
 class TubesServer:
     """A box with tubes.
 
@@ -102,18 +89,10 @@ class TubesServer:
 
     def restart(self, settings: dict[str, object] | None = None) -> None:
         """Stop as by a power failure, and start with the stored rows."""
-        stored = [
-            (space.name, [] if space.temporary else [row.raw for row in space.pairs()])
-            for space in self.box.space
-            if space.name in ("_schema", "_space", "_index", "_func", "_priv") or space.id >= _FIRST_SPACE
-        ]
+        stored = stored_rows(self.box)
         self.journal = SlowJournal()
         self.box = Box(clock=self.clock, journal=self.journal)
-        for name, rows in stored:
-            present = {row.raw for row in self.box.space[name].pairs()}
-            for raw in rows:
-                if raw not in present:
-                    self.as_server(self.box.space[name].replace, Tuple(raw))
+        restore(self.box, stored)
         self._start(settings)
 
     def reload(self) -> None:
@@ -140,8 +119,7 @@ class TubesServer:
 
     def lose_log(self) -> None:
         """Fail the writes of everything committed since the log became slow."""
-        self.journal.is_slow = False
-        self.box.transactions.undo(self.box.transactions.take_unwritten())
+        self.journal.lose(self.box)
 
     def connect(self, user: str = "admin") -> Client:
         """Connect a client."""

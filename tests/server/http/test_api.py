@@ -190,6 +190,32 @@ class TestRepairs:
             taken = client.receive().data[0]
         assert (taken[0], taken[2]) == (int(number), [1, 2])
 
+    def test_a_queue_is_paused_drained_and_resumed(self, api: ApiClient, tube: str) -> None:
+        for action, state in (("pause", "paused"), ("drain", "draining"), ("resume", "running")):
+            assert api.post(of_queue(tube, f"/{action}"))["state"] == state
+            assert api.get(of_queue(tube))["state"] == state
+
+    def test_a_dead_letter_is_put_back(self, server: RunningServer, api: ApiClient, tube: str) -> None:
+        options = {"release_limit": 1, "release_limit_policy": "DLQ"}
+        assert api.post(of_queue(tube, "/configure"), options=options)["settings"] == options
+        number = api.post(of_queue(tube, "/put"), data="poison")["id"]
+        with IprotoClient.at(server.address) as client:
+            assert client.call(f"queue.tube.{tube}:take", 0).data[0][0] == int(number)
+            assert client.call(f"queue.tube.{tube}:release", int(number)).ok
+        assert api.get(of_queue(f"{tube}_dlq"))["dead_letters_of"] == tube
+        [requeued] = api.post(of_queue(f"{tube}_dlq", "/requeue"), ids=[number])["tasks"]
+        assert (requeued["id"], requeued["state"]) == (number, "ready")
+
+    def test_wrong_options(self, api: ApiClient, tube: str) -> None:
+        for body, error in (
+            ({}, "options must be a map"),
+            ({"options": {"release_limit": "x"}}, "release_limit must be a whole number, not 'x'"),
+            ({"options": {"ttr": 5}}, f'the queue "{tube}" has no option "ttr"'),
+        ):
+            status, text = api.refused(of_queue(tube, "/configure"), body)
+            assert status == 400
+            assert text.startswith(error)
+
     def test_a_snapshot(self, api: ApiClient) -> None:
         before = api.get("status")["snapshots"]["taken"]
         assert api.post("snapshot") == {}
@@ -214,7 +240,8 @@ class TestRepairs:
         status, text = api.refused(f"queues/queue/{action}", {"ids": ["1"]} if action == "bury" else {})
         assert (status, text) == (
             400,
-            f'the queue "queue" has no {action}; its actions: delete, move, put, release',
+            f'the queue "queue" has no {action}; its actions: '
+            "configure, delete, drain, move, pause, put, release, resume",
         )
 
     def test_the_queues_of_the_legacy_dialect(self, start_server: StartServer) -> None:
@@ -227,11 +254,18 @@ class TestRepairs:
 
 
 class TestRights:
-    @pytest.mark.parametrize("action", ["kick", "delete", "bury", "release", "put"])
+    @pytest.mark.parametrize(
+        "action",
+        ["kick", "delete", "bury", "release", "put", "requeue", "pause", "drain", "resume", "configure"],
+    )
     def test_those_who_may_read_change_nothing(
         self, viewer: ApiClient, tube: str, ids: list[str], action: str
     ) -> None:
-        body = {"put": {"data": 1}, "kick": {}}.get(action, {"ids": ids[:1]})
+        bodies: dict[str, dict[str, object]] = {
+            **{"put": {"data": 1}, "configure": {"options": {"release_limit": 1}}},
+            **{name: {} for name in ("kick", "pause", "drain", "resume")},
+        }
+        body = bodies.get(action, {"ids": ids[:1]})
         status, text = viewer.refused(of_queue(tube, f"/{action}"), body)
         assert (status, text) == (403, "Write access to universe '' is denied for user 'viewer'")
         assert viewer.get(of_queue(tube))["tasks"]["ready"] == 5

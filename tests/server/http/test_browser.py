@@ -131,6 +131,34 @@ def test_kick_and_delete(browser: Browser, site: str, queue: IprotoClient) -> No
     assert (count["tasks"]["ready"], count["tasks"]["buried"]) == (58, 0)
 
 
+def test_dead_letters_and_a_pause(browser: Browser, site: str, queue: IprotoClient) -> None:
+    options = {"release_limit": 1, "release_limit_policy": "DLQ"}
+    assert queue.call("operator.configure", TUBE, options).ok
+    put(queue, 1)
+    queue.call(f"queue.tube.{TUBE}:take", 0)
+    assert queue.call(f"queue.tube.{TUBE}:release", 0).ok
+    log_in(browser, site, "operator")
+    open_tube(browser)
+    browser.wait_for_text("#settings", "release_limit: 1, release_limit_policy: DLQ")
+    browser.click("[data-change=pause]")
+    browser.wait_for_text("#message", "The queue is paused.")
+    browser.wait_for_text("#state-of-queue", "This queue is paused. Takes find nothing until it is resumed.")
+    browser.click("[data-change=resume]")
+    browser.wait_for_text("#message", "The queue is running.")
+
+    browser.click("h1 a")
+    browser.click("#queues tbody tr:nth-child(2) a")
+    browser.wait_for_text("main h2", f"{TUBE}_dlq")
+    browser.click("[aria-label='Task 0']")
+    browser.click("[data-action=requeue]")
+    browser.wait_for_text("dialog", "Requeue the task 0?")
+    browser.click("#confirm")
+    browser.wait_for_text("#message", "Requeued 1 task.")
+    assert queue.call("operator.task", TUBE, 0).data[0]["state"] == "ready"
+    assert queue.call("operator.configure", TUBE, {"release_limit": None, "release_limit_policy": None}).ok
+    assert queue.call(f"queue.tube.{TUBE}_dlq:drop").ok
+
+
 def test_pages_search_and_payloads(browser: Browser, site: str, queue: IprotoClient) -> None:
     put(queue, 60)
     log_in(browser, site, "operator")

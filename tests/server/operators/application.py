@@ -9,7 +9,12 @@ from tests.differential.login import PASSWORD
 
 app = Application("operators")
 
-RIGHTS = {"caller": "execute", "reader": "read,execute", "repairer": "read,write,execute"}
+RIGHTS = {
+    "caller": "execute",
+    "worker": "execute",
+    "reader": "read,execute",
+    "repairer": "read,write,execute",
+}
 
 
 @app.setup
@@ -18,6 +23,8 @@ def setup(box: Box) -> None:
         box.schema.user.create(name, password=PASSWORD, if_not_exists=True)
     for name, rights in RIGHTS.items():
         box.schema.user.grant(name, rights, "universe", if_not_exists=True)
+    if "queue" in box.space:
+        box.schema.user.grant("worker", "read,write", "space", "queue", if_not_exists=True)
     for function in ("operator.tasks", "operator.release"):
         box.schema.func.create(function, if_not_exists=True)
         box.schema.user.grant("nurse", "execute", "function", function, if_not_exists=True)

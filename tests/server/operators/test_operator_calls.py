@@ -6,11 +6,13 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from iproto_server.program_version import PROGRAM_VERSION
+from queue_lua_compat.policies.options import TASK_OPTIONS
 from tests.conftest import StartServer
 from tests.differential.login import authenticate
 from tests.iproto_client import CALL, FUNCTION_NAME, TUPLE, IprotoClient
@@ -101,8 +103,11 @@ class TestQueues:
             "name": "queue",
             "dialect": "tutorial",
             "kind": "tutorial",
-            "actions": ["delete", "move", "put", "release"],
-            "options": ["delay"],
+            "actions": ["configure", "delete", "drain", "move", "pause", "put", "release", "resume"],
+            "options": sorted({"delay", "ttr", *TASK_OPTIONS}),
+            "state": "running",
+            "settings": {},
+            "dead_letters_of": None,
             "tasks": {"ready": 0, "taken": 1, "delayed": 0},
             "calls": {"put": 1, "take": 1, "ack": 0, "release": 0},
             "oldest_ready": None,
@@ -264,7 +269,8 @@ class TestRepairs:
     @pytest.mark.parametrize("action", ["bury", "kick"])
     def test_an_action_that_the_dialect_lacks(self, client: IprotoClient, action: str) -> None:
         assert refused(client, action, "queue", 1) == (
-            f'the queue "queue" has no {action}; its actions: delete, move, put, release'
+            f'the queue "queue" has no {action}; its actions: '
+            "configure, delete, drain, move, pause, put, release, resume"
         )
 
     @pytest.mark.parametrize(
@@ -312,6 +318,100 @@ class TestRepairs:
         assert logged(server, "snapshot")["user"] == "guest"
 
 
+class TestPolicies:
+    def test_a_queue_is_paused_drained_and_resumed(
+        self, server: RunningServer, connect: Connect, client: IprotoClient
+    ) -> None:
+        client.call("queue.put", "x")
+        other = connect()
+        assert called(client, "pause", "queue")["state"] == "paused"
+        assert other.call("queue.take").data == []
+        assert called(client, "drain", "queue")["state"] == "draining"
+        assert other.call("queue.take").data[0]["data"] == "x"
+        assert "is draining" in other.call("queue.put", "y").failure[1]
+        assert called(client, "resume", "queue")["state"] == "running"
+        assert other.call("queue.put", "y").ok
+        for action in ("pause", "drain", "resume"):
+            line = logged(server, action)
+            assert (line["queue"], line["user"]) == ("queue", "guest")
+
+    def test_a_poison_becomes_a_dead_letter_and_is_put_back(
+        self, server: RunningServer, connect: Connect, client: IprotoClient
+    ) -> None:
+        options = {"release_limit": 2, "release_limit_policy": "DLQ"}
+        assert called(client, "configure", "queue", options)["settings"] == options
+        assert logged(server, "configure")["options"] == str(options)
+        task_id = client.call("queue.put", "poison").data[0]["id"]
+        for _ in range(2):
+            with IprotoClient.at(server.address) as consumer:
+                assert consumer.call("queue.take", 5).data[0]["id"] == task_id
+        waiting = connect()
+        waiting.send(CALL, {FUNCTION_NAME: "queue.take", TUPLE: [60]})
+        while not (dead := called(client, "queue", "queue_dlq")["tasks"]["ready"]):
+            pass
+        assert dead == 1
+        [task] = called(client, "tasks", "queue_dlq")
+        assert task["details"] == {"releases": 0, "timeouts": 0, "disconnects": 2}
+        [requeued] = called(client, "requeue", "queue_dlq", [task_id])
+        assert (requeued["id"], requeued["state"]) == (task_id, "ready")
+        assert waiting.receive().data[0]["id"] == task_id
+        assert logged(server, "requeue")["ids"] == str(task_id)
+
+    def test_all_of_it_survives_a_kill(self, tmp_path: Path) -> None:
+        arguments = ([QUEUE_APPLICATION, OPERATORS], ["--guest", "all"])
+        server = RunningServer(tmp_path, *arguments)
+        with IprotoClient.at(server.address) as client:
+            called(client, "configure", "queue", {"release_limit": 1, "release_limit_policy": "DLQ"})
+            dead = client.call("queue.put", "poison").data[0]["id"]
+            client.call("queue.take")
+            client.call("queue.release", dead)
+            put = client.call("queue.put", "x", {"unique_key": "k", "unique_for": 3600}).data[0]["id"]
+            client.call("queue.take")
+            client.call("queue.ack", put)
+            called(client, "pause", "queue")
+        server.kill()
+        with RunningServer(tmp_path, *arguments) as server, IprotoClient.at(server.address) as client:
+            assert [task["id"] for task in called(client, "tasks", "queue_dlq")] == [dead]
+            again = client.call("queue.put", "x", {"unique_key": "k", "unique_for": 3600}).data[0]
+            assert (again["id"], again["status"]) == (put, "-")
+            assert called(client, "queue", "queue")["state"] == "paused"
+
+    @pytest.mark.parametrize("options", [None, {}, [], "x", 5])
+    def test_wrong_options(self, client: IprotoClient, options: Any) -> None:
+        assert refused(client, "configure", "queue", options) == "options must be a map"
+
+    def test_a_user_who_may_only_call_uses_all_options_of_put(
+        self, server: RunningServer, connect: Connect, client: IprotoClient
+    ) -> None:
+        worker = connect()
+        assert authenticate(worker, "worker").ok
+        options = {"unique_key": "k", "release_limit": 1, "release_limit_policy": "DLQ", "ttr": 60}
+        put = worker.call("queue.put", "x", options).data[0]
+        assert worker.call("queue.put", "x", options).data[0]["id"] == put["id"]
+        worker.call("queue.take")
+        assert worker.call("queue.release", put["id"]).data[0]["status"] == "-"
+        assert [task["id"] for task in called(client, "tasks", "queue_dlq")] == [put["id"]]
+
+    def test_puts_with_options_in_a_stream(self, client: IprotoClient, connect: Connect) -> None:
+        options = {"unique_key": "k", "unique_for": 60, "release_limit": 3}
+        stream = Stream(connect(), 1)
+        stream.begin()
+        assert (
+            'a stream cannot create the space "_queue_' in stream.call("queue.put", "x", options).failure[1]
+        )
+        stream.roll_back()
+        assert client.call("queue.put", "first", {"unique_key": "first", "release_limit": 1}).ok
+        stream.begin()
+        put = stream.call("queue.put", "x", options).data[0]["id"]
+        assert stream.call("queue.put", "x", options).data[0]["id"] == put
+        stream.roll_back()
+        stream.begin()
+        put = stream.call("queue.put", "x", options).data[0]["id"]
+        stream.commit()
+        assert client.call("queue.put", "x", options).data[0]["id"] == put
+        assert client.call("queue.stats").data[0]["total"] == 2
+
+
 class TestRights:
     def test_reading_needs_read(self, client: IprotoClient) -> None:
         assert authenticate(client, "caller").ok
@@ -326,7 +426,17 @@ class TestRights:
         assert authenticate(client, "reader").ok
         assert called(client, "task", "queue", task_id)["data"] == "x"
         assert called(client, "status")["connections"]["current"] == 1
-        for call in (("delete", "queue", task_id), ("put", "queue", 1), ("snapshot",)):
+        options = {"release_limit": 1}
+        calls = (
+            *(
+                ("delete", "queue", task_id),
+                ("put", "queue", 1),
+                ("snapshot",),
+                ("configure", "queue", options),
+            ),
+            *(("pause", "queue"), ("drain", "queue"), ("resume", "queue"), ("requeue", "queue", 1)),
+        )
+        for call in calls:
             assert refused(client, *call) == "Write access to universe '' is denied for user 'reader'"
         assert '"action"' not in server.process.output
 

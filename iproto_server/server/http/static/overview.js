@@ -64,7 +64,7 @@ function Queues({ queues, rates }) {
       <tbody>
         ${queues.map(
           (queue) => html`<tr key=${queue.name}>
-            <th scope="row"><a href=${"#/queues/" + encode(queue.name)}>${queue.name || "(no name)"}</a></th>
+            <th scope="row"><a href=${"#/queues/" + encode(queue.name)}>${queue.name || "(no name)"}</a>${queue.state !== "running" && html` <span class="note">${queue.state}</span>`}</th>
             ${states.map((state) => html`<td class="number" data-state=${state}>${count(queue.tasks[state])}</td>`)}
             <td class="number">${rate(rates[queue.name]?.put)}</td>
             <td class="number">${rate(rates[queue.name]?.take)}</td>

@@ -1,19 +1,23 @@
 // The page of a queue: its figures, tasks and actions.
 
 import { html, useEffect, useRef, useState } from "./preact.js";
-import { get, ofQueue, post } from "./api.js";
+import { encode, get, ofQueue, post } from "./api.js";
 import { Chart, QUEUE_CHARTS } from "./charts.js";
 import { count, duration, payload, plural, time } from "./format.js";
 import { usePolled } from "./polling.js";
 
 const PAGE = 50;
-const VERBS = { release: "Release", bury: "Bury", delete: "Delete" };
-const DONE = { release: "Released", bury: "Buried", delete: "Deleted" };
+const VERBS = { release: "Release", bury: "Bury", delete: "Delete", requeue: "Requeue" };
+const DONE = { release: "Released", bury: "Buried", delete: "Deleted", requeue: "Requeued" };
+// The actions on a queue in each of its states.
+const CHANGES = { running: { pause: "Pause", drain: "Drain" }, paused: { resume: "Resume" }, draining: { resume: "Resume" } };
+const ABOUT_STATES = { paused: "Takes find nothing until it is resumed.", draining: "It takes no new tasks until it is resumed." };
 // The states in which an action changes something.
 const FITS = {
   release: ["taken", "delayed", "buried"],
   bury: ["ready", "taken", "delayed"],
   delete: ["ready", "taken", "delayed", "buried", "done"],
+  requeue: ["ready", "taken", "delayed", "buried"],
 };
 
 function Dialog({ title, onClose, children }) {
@@ -57,6 +61,14 @@ function TaskDialog({ task, actions, act, onClose }) {
   <//>`;
 }
 
+function jsonOr(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
 function Put({ name, options, done, onClose }) {
   const [error, setError] = useState("");
   const submit = async (event) => {
@@ -71,7 +83,7 @@ function Put({ name, options, done, onClose }) {
     const given = {};
     for (const option of options) {
       const text = form.get(option).trim();
-      if (text) given[option] = Number.isFinite(Number(text)) ? Number(text) : text;
+      if (text) given[option] = jsonOr(text);
     }
     try {
       const task = await post(ofQueue(name, "/put"), { data, options: given });
@@ -169,6 +181,11 @@ export function QueuePage({ name, may, failed }) {
     if (ids.length === 1 && action === "release") repair(action, ids);
     else setDialog(html`<${Confirm} key=${question} question=${question} verb=${VERBS[action]} onYes=${() => repair(action, ids)} onClose=${close} />`);
   };
+  const change = (action) =>
+    run(async () => {
+      const { state } = await post(ofQueue(name, `/${action}`), {});
+      return `The queue is ${state}.`;
+    });
   const kick = (event) => {
     event.preventDefault();
     const number = Number(new FormData(event.target).get("count"));
@@ -199,11 +216,14 @@ export function QueuePage({ name, may, failed }) {
   const actions = Object.keys(VERBS).filter((action) => queue.actions.includes(action) && may.includes(action));
   const canPut = queue.actions.includes("put") && may.includes("put");
   const canKick = queue.actions.includes("kick") && may.includes("kick");
+  const changesOfState = Object.entries(CHANGES[queue.state]).filter(([action]) => queue.actions.includes(action) && may.includes(action));
+  const settings = Object.entries(queue.settings);
   const selected = (found?.tasks ?? []).filter((task) => chosen.has(task.id));
   const fits = (action) => selected.length > 0 && selected.every((task) => FITS[action].includes(task.state));
   return html`
     <h2>${name}</h2>
-    <p class="note">${queue.dialect === queue.kind ? queue.dialect : `${queue.dialect}, ${queue.kind}`}</p>
+    <p class="note">${queue.dialect === queue.kind ? queue.dialect : `${queue.dialect}, ${queue.kind}`}${queue.dead_letters_of && html`, dead letters of <a href=${"#/queues/" + encode(queue.dead_letters_of)}>${queue.dead_letters_of}</a>`}</p>
+    ${queue.state !== "running" && html`<p class="problem" id="state-of-queue">This queue is ${queue.state}. ${ABOUT_STATES[queue.state]}</p>`}
     ${problem && html`<p class="problem" role="alert">${problem}</p>`}
     <dl class="figures" id="counts">
       ${Object.entries(queue.tasks).map(([each, number]) => html`<div><dt><span class="state ${each}">${each}</span></dt><dd data-state=${each}>${count(number)}</dd></div>`)}
@@ -216,7 +236,9 @@ export function QueuePage({ name, may, failed }) {
         <label>Kick <input name="count" type="number" min="1" max="10000" value="1" required aria-label="Number of tasks to kick" /></label>
         <button>Kick</button>
       </form>`}
+      ${changesOfState.map(([action, verb]) => html`<button data-change=${action} onClick=${() => change(action)}>${verb}</button>`)}
     </div>
+    ${settings.length > 0 && html`<p class="note" id="settings">${settings.map(([option, value]) => `${option}: ${typeof value === "string" ? value : JSON.stringify(value)}`).join(", ")}</p>`}
     <p class=${message ? "message" : ""} role="status" id="message">${message}</p>
     <h2>Tasks</h2>
     <div class="row">

@@ -1,0 +1,1 @@
+"""Policies of queues: limits of attempts, retries, dead letters, unique keys, pauses."""

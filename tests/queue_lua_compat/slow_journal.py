@@ -1,0 +1,23 @@
+"""A log whose writes may fail after their transactions have committed."""
+
+from __future__ import annotations
+
+from iproto_server import Box
+from iproto_server.box.txn.journal import MemoryJournal
+from iproto_server.box.txn.statement import Statement
+
+
+class SlowJournal(MemoryJournal):
+    """A log whose writes are pending while it is slow."""
+
+    is_slow = False
+
+    def append(self, statements: list[Statement]) -> bool:
+        """Count the rows. Returns: whether their write is pending."""
+        super().append(statements)
+        return self.is_slow
+
+    def lose(self, box: Box) -> None:
+        """Fail the writes of everything committed since the log became slow."""
+        self.is_slow = False
+        box.transactions.undo(box.transactions.take_unwritten())
