@@ -385,7 +385,7 @@ class Server:
         """
         state = self.state
         shutdown = GracefulShutdown(state, self._deadline)
-        state.is_stopping = True
+        state.is_stopping = state.box.is_stopping = True
         self._deadline.begin(self.config.stop_timeout)
         self.listeners.close()
         state.idle.stop()

@@ -259,7 +259,12 @@ class QueuePolicy:
         return QueueOptions.of({**self.given, **own}) if own else self.options
 
     def failed(self, task_id: Any, cause: Cause) -> Failure | None:
-        """Count a failed attempt, and return what follows; None if attempts are not counted."""
+        """Count a failed attempt, and return what follows; None if attempts are not counted.
+
+        Connections that close while the server stops are no failures.
+        """
+        if cause is Cause.DISCONNECT and self._box.is_stopping:
+            return None
         if not (self.has_rows or self.options.counts_attempts):
             return None
         options = self.options_of(task_id)

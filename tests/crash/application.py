@@ -159,6 +159,12 @@ def put(box: Box, name: str, row: list[Any]) -> object:
     return box.space[name].replace(row)
 
 
+@app.procedure("crash.delete_dead")
+def delete_dead(box: Box, task_id: int) -> None:
+    """Delete a dead letter of the queue."""
+    box.space["queue_dlq"].delete(task_id)
+
+
 @app.procedure("crash.audit")
 def audit(box: Box) -> dict[str, Any]:
     """Return a consistent view of everything: each stored space's length and its rows by each index, and the

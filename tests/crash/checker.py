@@ -54,7 +54,9 @@ class Books:
             findings.append(
                 Finding(Kind.STRANGE, f"rows of client {client}, whom nobody knows: {shown(strange)}")
             )
-        findings += self.tasks.compare(audit.rows("queue"), audit.time)
+        findings += self.tasks.compare(
+            audit.rows("queue"), audit.time, audit.rows("queue_dlq"), audit.rows("_queue_attempts")
+        )
         findings += self.deals.compare(audit.rows("deals"), audit.rows("shares"))
         findings += self.numbering.compare(audit.rows("numbered"))
         findings += check_indexes(audit)

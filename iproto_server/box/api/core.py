@@ -87,6 +87,7 @@ class BoxCore(ABC):
         self.generation = 1
         self.local_watchers: dict[PausableWatcher, None] = {}
         self.kept_snapshots: Callable[[], list[Mapping[int, int]]] = list
+        self.is_stopping = False
         self.is_taking_snapshot: Callable[[], bool] = lambda: False
 
     # -- transactions --

@@ -1,4 +1,7 @@
-"""The load of the queue: tasks are put, taken, acknowledged and released, at once and with delays."""
+"""The load of the queue: tasks are put, taken, acknowledged and released, at once and with delays.
+
+Some are put again with their unique key, and some are dead letters after a few releases.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,12 @@ TASKS_MAX = 400
 
 HANDS = 10
 """The maximum number of tasks that a worker holds before it releases some."""
+
+DEAD_MAX = 20
+"""The number of dead letters from which they are deleted."""
+
+LIMITS = (None, None, 1, 2, 3)
+"""How many releases make a task a dead letter."""
 
 LONG_DELAY = 3600.0
 """Seconds of the longest delay. Such a task must remain waiting all the time."""
@@ -48,6 +57,10 @@ class Worker(Client):
             self._ack()
         elif self._mine and what < 0.45:
             self._release()
+        elif what < 0.5 and (again := self._tasks.to_put_again(self.chance)) is not None:
+            self._put_again(*again)
+        elif what < 0.55 and len(dead := self._tasks.dead_letters()) > DEAD_MAX:
+            self._delete(self.chance.choice(dead))
         elif what < 0.75 and len(self._tasks) < TASKS_MAX:
             self._put()
         else:
@@ -55,9 +68,28 @@ class Worker(Client):
 
     def _put(self) -> None:
         options = self._delay(long=len(self._tasks) < TASKS_MAX / 2)
-        task = self._tasks.putting(is_delayed=options is not None)
-        data = {"number": task.number, "text": "x" * self.chance.randrange(200)}
-        self._call("put", [data, options], lambda answer: self._tasks.put(task, answer))
+        limit = self.chance.choice(LIMITS)
+        task = self._tasks.putting(
+            is_delayed=options is not None, limit=limit, is_unique=self.chance.random() < 0.3
+        )
+        data: dict[str, Any] = {"number": task.number, "text": "x" * self.chance.randrange(200)}
+        given: dict[str, Any] = dict(options or {})
+        if limit is not None:
+            data["limit"] = limit
+            given |= {"release_limit": limit, "release_limit_policy": "DLQ"}
+        if task.key is not None:
+            given |= _remembered(task.key)
+        self._call("put", [data, given or None], lambda answer: self._tasks.put(task, answer))
+
+    def _put_again(self, key: str, task_id: int) -> None:
+        self._call(
+            "put", ["again", _remembered(key)], lambda answer: self._tasks.put_again(key, task_id, answer)
+        )
+
+    def _delete(self, task: Task) -> None:
+        """Delete a dead letter."""
+        self._tasks.deleting(task)
+        self._send("crash.delete_dead", [task.id], lambda _: self._tasks.deleted(task))
 
     def _take(self) -> None:
         def taken(answer: dict[str, Any] | None) -> None:
@@ -91,12 +123,19 @@ class Worker(Client):
         return {"delay": self.chance.random() / 5}
 
     def _call(self, name: str, arguments: list[Any], answered: Any) -> None:
+        self._send(f"queue.{name}", arguments, answered)
+
+    def _send(self, name: str, arguments: list[Any], answered: Any) -> None:
         def come(reply: Reply) -> None:
             if reply.error_code:
-                self.meter.complain(Kind.ANSWER, f"queue.{name}{arguments}: {shown(reply.data)}")
+                self.meter.complain(Kind.ANSWER, f"{name}{arguments}: {shown(reply.data)}")
                 return
             answered(reply.data[0] if reply.data else None)
             self.meter.findings += self._tasks.take_findings()
             self.meter.acknowledge(name)
 
-        self.send(name, CALL, {FUNCTION_NAME: f"queue.{name}", TUPLE: arguments}, come)
+        self.send(name, CALL, {FUNCTION_NAME: name, TUPLE: arguments}, come)
+
+
+def _remembered(key: str) -> dict[str, Any]:
+    return {"unique_key": key, "unique_for": 3600}
