@@ -62,7 +62,7 @@ TEST_PROGRAMS := tarantool:tarantool tarantoolctl:tarantool java:default-jre-hea
 	MR/Tarantool/Box.pm:libmr-tarantool-perl beanstalkd:beanstalkd redis-server:redis-server \
 	systemd-analyze:systemd
 
-.PHONY: help run check check-engine engine-library check-asan test check-durations crash fuzz fuzz-asan queue-streams diff lint bench bench-pieces bench-baselines bench-persistence bench-misbehaviour bench-metrics bench-queues bench-pipeline format test-programs node-packages clean
+.PHONY: help run check check-engine engine-library check-asan test check-durations crash fuzz fuzz-asan queue-streams diff lint bench bench-pieces bench-baselines bench-persistence bench-misbehaviour bench-metrics bench-policies bench-queues bench-pipeline format test-programs node-packages clean
 
 run: $(VENV)/.installed ## serve the tutorial's queue on 127.0.0.1:3301 with its data in ./data: PORT=3301
 	$(IN_VENV)/iproto-server serve queue_lua_compat.tutorial:app --listen 127.0.0.1:$(PORT) --work-dir ./data
@@ -151,6 +151,9 @@ bench-misbehaviour: $(BENCH_VENV)/.installed ## latency of well-behaved clients 
 
 bench-metrics: $(BENCH_VENV)/.installed ## cost of metrics that are read each second
 	$(BENCH_VENV)/bin/python -m bench.scenarios.metrics $(BENCH_ARGS)
+
+bench-policies: $(BENCH_VENV)/.installed ## cost of limits of attempts, retries, times to run and unique keys
+	$(BENCH_VENV)/bin/python -m bench.scenarios.policies $(BENCH_ARGS)
 
 bench-queues: $(BENCH_VENV)/.installed ## busy sub-queues and bulk calls of the queues
 	$(BENCH_VENV)/bin/python -m bench.scenarios.tubes $(BENCH_ARGS)

@@ -173,3 +173,42 @@ class TestMoving:
             assert next(row for row in rows(inhabitant, "_space") if row[0] == space)[5] == {
                 "temporary": True
             }
+
+
+def test_tubes_with_policies_work_in_tarantool_and_back_here(home: Home) -> None:
+    limits = {"release_limit": 2, "release_limit_policy": "DLQ"}
+    with tubes_of(home, OURS) as ours:
+        for name, (kind, options) in TUBES.items():
+            retry = {"retry": {"delay": 1000}} if kind.endswith("ttl") else {}
+            create(ours, name, kind, options | limits | retry)
+            call(ours, name, "put", "dead", {"utube": "dead", "retry": False})
+            for _ in range(2):
+                call(ours, name, "release", call(ours, name, "take", 0)[0])
+            call(ours, name, "put", "unique", {"utube": "unique", "unique_key": "k", "unique_for": 3600})
+            call(ours, name, "put", "failed", {"utube": "failed", "retry": False})
+            call(ours, name, "take", 0)
+            call(ours, name, "release", call(ours, name, "take", 0)[0])
+            assert ours.call("operator.pause", name).ok
+        before = {name: rows(ours, name) for name in (*TUBES, *(f"{name}_dlq" for name in TUBES))}
+        ours.kill()
+    with tubes_of(home, TARANTOOL) as theirs:
+        for name in TUBES:
+            assert states(theirs, name) == {"unique": "r", "failed": "r"}
+            assert rows(theirs, f"{name}_dlq") == before[f"{name}_dlq"]
+            dead = call(theirs, f"{name}_dlq", "take", 0)
+            assert call(theirs, f"{name}_dlq", "ack", dead[0])[2] == "dead"
+            assert [call(theirs, name, "take", 0)[2] for _ in range(2)] == ["unique", "failed"]
+            assert call(theirs, name, "ack", 0) == [0, "-", "unique"]
+            call(theirs, name, "put", "new", {"utube": "new"})
+    with tubes_of(home, OURS) as ours:
+        assert {row[0] for row in rows(ours, "_queue_attempts")} == set(TUBES)  # those of "failed"
+        for name in TUBES:
+            assert states(ours, f"{name}_dlq") == {}
+            assert call(ours, name, "take", 0) is None
+            assert ours.call("operator.resume", name).ok
+            again = call(ours, name, "put", "unique", {"unique_key": "k", "unique_for": 3600})
+            assert again == [0, "-", "unique"]
+            failed = call(ours, name, "take", 0)
+            assert failed[2] == "failed"
+            assert call(ours, name, "release", failed[0])[1] == "-"
+            assert states(ours, f"{name}_dlq") == {"failed": "r"}

@@ -96,7 +96,7 @@ class Tasks:
         return task
 
     def to_put_again(self, chance: Random) -> tuple[str, int] | None:
-        """Return the key and the id of a task that was put, and may be acknowledged; None if there is none."""
+        """Return the key and the id of a task that was put, which may be gone; None if there is none."""
         known = [
             (task.key, task.id)
             for task in self._tasks.values()
