@@ -45,6 +45,13 @@ class Attempts:
         space = self._space.find()
         return space is not None and space.index[0].first([self._queue]) is not None
 
+    def any_with(self, option: str) -> bool:
+        """Whether there is a task with an option of its own."""
+        space = self._space.find()
+        return space is not None and any(
+            option in row[_OPTIONS] for row in space.index[0].pairs([self._queue])
+        )
+
     def count(self, task_id: Any, cause: Cause) -> Tuple:
         """Count a failed attempt, and return the task's row."""
         space = self._space.open()

@@ -62,6 +62,7 @@ class QueuePolicy:
         task_option_names: the names of the policy's options of put.
         dead_letters_of: the queue whose dead letters this one has; None if it is another queue.
         has_rows: whether rows about its tasks may exist, so that the policy must hear of removed tasks.
+        limits_time: whether a taken task may have a time to run.
     """
 
     def __init__(
@@ -88,7 +89,8 @@ class QueuePolicy:
         self.dead_letters_of: str | None = None
         self.given = dict(self._base)
         self.options = QueueOptions.of(self.given)
-        self.has_rows = False
+        self.has_rows = self._has_attempts = self._has_keys = False
+        self.limits_time = self._has_own_times = False
         self.task_option_names = TASK_OPTIONS | ({"ttr"} & self.names)
 
     # -- settings --
@@ -105,7 +107,10 @@ class QueuePolicy:
         self.load()
         self._attempts.remove_where(lambda task_id: not exists(task_id))
         self._unique_keys.tasks_removed(lambda task_id: not exists(task_id))
-        self.has_rows = self._attempts.any() or self._unique_keys.any()
+        self._has_attempts, self._has_keys = self._attempts.any(), self._unique_keys.any()
+        self.has_rows = self._has_attempts or self._has_keys
+        self._has_own_times = self._attempts.any_with("ttr")
+        self.limits_time = self._has_own_times or self.options.ttr is not None
 
     def load(self) -> None:
         """Load the stored settings."""
@@ -117,6 +122,7 @@ class QueuePolicy:
         self.dead_letters_of = None if row is None else row[_DEAD_LETTERS_OF] or None
         self.given = self._base if row is None else {**self._base, **row[_OPTIONS]}
         self.options = QueueOptions.of(self.given)
+        self.limits_time = self._has_own_times or self.options.ttr is not None
         if was_paused and not self.is_paused:
             self._resumed()
 
@@ -213,8 +219,7 @@ class QueuePolicy:
         if self.task_option_names.isdisjoint(given):
             return None
         options = {name: value for name, value in given.items() if name in self.task_option_names}
-        checked = QueueOptions.of(options)
-        return None if checked == QueueOptions() and not stored(options, _KEPT_WITH_TASK) else checked
+        return QueueOptions.of(options) if any(value is not None for value in options.values()) else None
 
     def own(self, given: Mapping[Any, Any]) -> list[str]:
         """Return the names of the policy's options among those of a put."""
@@ -238,22 +243,26 @@ class QueuePolicy:
             options: its options, as checked by `task_options`.
             given: its options as given.
         """
-        self.has_rows = True
-        self.prepare(options)
         self._as_admin(self._task_put, task_id, options, given)
 
     def _task_put(self, task_id: Any, options: QueueOptions, given: Mapping[Any, Any]) -> None:
         kept = stored(given, _KEPT_WITH_TASK)
         if kept:
+            if options.release_limit_policy is ReleaseLimitPolicy.DLQ:
+                self._open_dead_letters()
+            self.has_rows = self._has_attempts = True
+            if "ttr" in kept:
+                self.limits_time = self._has_own_times = True
             self._attempts.set_options(task_id, kept)
         if options.unique_key is not None:
+            self.has_rows = self._has_keys = True
             self._unique_keys.add(options.unique_key, task_id, options.unique_for)
 
     # -- tasks --
 
     def options_of(self, task_id: Any) -> QueueOptions:
         """Return the options of a task, with those of the queue that it does not have."""
-        if not self.has_rows:
+        if not self._has_attempts:
             return self.options
         own = self._as_admin(self._attempts.options, task_id)
         return QueueOptions.of({**self.given, **own}) if own else self.options
@@ -265,12 +274,12 @@ class QueuePolicy:
         """
         if cause is Cause.DISCONNECT and self._box.is_stopping:
             return None
-        if not (self.has_rows or self.options.counts_attempts):
+        if not (self._has_attempts or self.options.counts_attempts):
             return None
         options = self.options_of(task_id)
         if not options.counts_attempts:
             return None
-        self.has_rows = True
+        self.has_rows = self._has_attempts = True
         attempts = total(self._as_admin(self._attempts.count, task_id, cause))
         return Failure(
             is_final=bool(options.release_limit) and attempts >= (options.release_limit or 0),
@@ -283,12 +292,14 @@ class QueuePolicy:
         self._as_admin(self._task_removed, task_id)
 
     def _task_removed(self, task_id: Any) -> None:
-        self._attempts.remove(task_id)
-        self._unique_keys.task_removed(task_id)
+        if self._has_attempts:
+            self._attempts.remove(task_id)
+        if self._has_keys:
+            self._unique_keys.task_removed(task_id)
 
     def hand_over(self, task_id: Any, dead_letters: QueuePolicy, new_id: Any) -> None:
         """Keep the counters of a task that becomes a dead letter. Call it before the task is removed here."""
-        dead_letters.has_rows = True
+        dead_letters.has_rows = dead_letters._has_attempts = True
         self._as_admin(self._attempts.move, task_id, dead_letters._attempts, new_id)
 
     def truncated(self) -> None:
@@ -302,7 +313,7 @@ class QueuePolicy:
 
     def details(self, task_id: Any) -> dict[str, object]:
         """Return the failed attempts of a task, for operators."""
-        if not self.has_rows:
+        if not self._has_attempts:
             return {}
         counts: dict[str, object] | None = self._as_admin(self._attempts.counts, task_id)
         return counts or {}

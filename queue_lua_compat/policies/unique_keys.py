@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from iproto_server import Box
+from iproto_server import Box, Space
 from queue_lua_compat.policies.spaces import UNIQUE_KEYS, PolicySpace
 
 _KEY: Final = 1
@@ -14,8 +14,8 @@ _UNIQUE_FOR: Final = 3
 _EXPIRES: Final = 4
 _MICROSECONDS: Final = 1_000_000
 
-_EXPIRED_AT_ONCE: Final = 2
-"""The number of expired keys that a new one removes, so that there is never more work than puts."""
+_PUTS: Final = 16
+"""Expired keys are removed after so many puts with a key, as many as these and as many again."""
 
 
 class UniqueKeys:
@@ -30,6 +30,7 @@ class UniqueKeys:
         self._time_ns = box.clock.time_ns
         self._queue = queue
         self._space = PolicySpace(box, UNIQUE_KEYS)
+        self._puts = 0
 
     def any(self) -> bool:
         """Whether there is a row."""
@@ -57,8 +58,13 @@ class UniqueKeys:
         """
         space = self._space.open()
         space.replace([self._queue, key, task_id, round(unique_for * _MICROSECONDS), 0])
+        self._puts += 1
+        if self._puts % _PUTS == 0:
+            self._remove_expired(space)
+
+    def _remove_expired(self, space: Space) -> None:
         now = self._now()
-        for row in list(space.index["expires"].select([1], iterator="GE", limit=_EXPIRED_AT_ONCE)):
+        for row in space.index["expires"].select([1], iterator="GE", limit=2 * _PUTS):
             if row[_EXPIRES] > now:
                 break
             space.delete([row[0], row[_KEY]])

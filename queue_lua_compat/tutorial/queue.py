@@ -378,7 +378,7 @@ class TutorialQueue:
         assert task is not None
         waited_since = self._waited_since  # calling an attribute that is no method costs more
         self._owners.put(key, session.id, waited_since(key, key))
-        if policy.has_rows or policy.options.ttr is not None:
+        if policy.limits_time:
             self._start_time_to_run(key)
         return task.as_map()
 
@@ -507,7 +507,7 @@ class TutorialQueue:
             self._box.clock.call_later(0.0, self._wake)
         elif old[STATUS] == WAITING:
             self._due_timer.schedule_immediately(old[RUN_AT])
-        elif self._policy.has_rows or self._policy.options.ttr is not None:
+        elif self._policy.limits_time:
             self._start_time_to_run(old[0])
 
     def _truncated(self, old: Tuple | None, new: Tuple | None) -> None:
