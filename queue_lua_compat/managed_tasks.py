@@ -192,6 +192,10 @@ class ManagedTasks(ABC):
             raise BoxError.procedure(f'there is no task {shown(task_id)} in the queue "{self.name}"')
         return row, self.info(row)
 
+    def info_of_put(self, task_id: int | str, data: object) -> TaskInfo:
+        """Describe the task that a put has answered; if only its key is remembered, it is done."""
+        return self.task(task_id) or TaskInfo(task_id, TaskState.DONE, data)
+
     def after(self, task_id: int | str) -> Tuple:
         """Return the row of the task after which a page begins. Raises BoxError if it does not exist."""
         row = self.row(task_id)

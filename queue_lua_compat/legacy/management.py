@@ -159,7 +159,7 @@ class ManagedLegacyTube(ManagedTasks):
         self.check_options(options)
         fields = data if isinstance(data, list | tuple) else [data]
         task = self._producer.put_with(self.box, self._space.space.id, self._tube, dict(options), *fields)
-        return self.existing(task[ID])[1]
+        return self.info_of_put(task[ID], data)
 
     def release(self, task_id: int | str) -> TaskInfo:
         """See `ManagedQueue`."""

@@ -130,6 +130,8 @@ class Producer:
         queue_space, tube = self._queue.registry.find(space), text(tube, "tube")
         refuse_unknown(options, TASK_OPTIONS | {*OPTIONS}, "put_with")
         policy = queue_space.policy_of(tube)
+        if policy.is_draining:
+            raise policy.refusal()
         own = policy.task_options(options, OPTIONS)
         found = None if own is None else policy.find_unique(own)
         if found is not None:

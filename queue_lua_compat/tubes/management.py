@@ -138,7 +138,7 @@ class ManagedTube(ManagedTasks):
         if not isinstance(task, Tuple):
             self._check_running(self.box.is_read_only)
             raise BoxError.procedure(f'there is no room in the queue "{self.name}"')
-        return self.existing(task[TASK_ID])[1]
+        return self.info_of_put(task[TASK_ID], data)
 
     def release(self, task_id: int | str) -> TaskInfo:
         """See `ManagedQueue`."""

@@ -128,7 +128,8 @@ class ManagedTutorialQueue(ManagedTasks):
     def put(self, data: object, options: Mapping[str, object]) -> TaskInfo:
         """See `ManagedQueue`."""
         self.check_options(options)
-        return self.existing(self._put(self.box, data, dict(options) or None)["id"])[1]  # type: ignore[arg-type]
+        task = self._put(self.box, data, dict(options) or None)
+        return self.info_of_put(task["id"], data)  # type: ignore[arg-type]
 
     def release(self, task_id: int | str) -> TaskInfo:
         """See `ManagedQueue`."""

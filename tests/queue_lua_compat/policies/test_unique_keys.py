@@ -91,6 +91,15 @@ def test_a_task_deleted_by_its_limit_is_gone(world: World, client: Any) -> None:
     assert world.is_gone(world.put_task(client, "poison", unique_key="order 7"))
 
 
+def test_an_operators_put_answers_a_task_that_is_gone(world: World, client: Any) -> None:
+    options = {"unique_key": "order 7", "unique_for": 60}
+    first = world.operator(world.queue().put, "x", options)
+    assert world.operator(world.queue().put, "x", options).id == first.id
+    world.ack(client, world.take(client))
+    again = world.operator(world.queue().put, "x", options)
+    assert (again.id, again.state) == (first.id, TaskState.DONE)
+
+
 def test_numbers_are_keys_as_well(world: World, client: Any) -> None:
     assert world.put(client, "x", unique_key=7) == world.put(client, "y", unique_key="7")
 
