@@ -221,6 +221,10 @@ class Server:
         self._make_http()
         self._manager.starting("running the applications' setups")
         self.served.run_setups()
+        if self.config.credentials is not None:
+            from iproto_server.server.configured_users import create_configured_users
+
+            create_configured_users(box, self.config.credentials)
         self._configure_guest()
         await state.batch.drain()
         if self.storage.log.failures:
