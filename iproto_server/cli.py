@@ -70,18 +70,19 @@ which overrides the file. Sockets that systemd passes replace the default addres
 G."""
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None, defaults: Config | None = None) -> int:
     """Run the command.
 
     Parameters:
         arguments: the command line without the program's name; None takes the process's own.
+        defaults: the options of `serve` that nothing else sets, and users beside those of a file.
 
     Returns:
         The exit status.
     """
     open_standard_streams()
     try:
-        status = command.main(args=arguments, prog_name=PROGRAM, standalone_mode=False)
+        status = command.main(args=arguments, prog_name=PROGRAM, standalone_mode=False, obj=defaults)
     except click.exceptions.NoArgsIsHelpError as error:
         error.show()
         return error.exit_code
@@ -190,7 +191,8 @@ def _parameter(option: Option) -> Callable[[_Function], _Function]:
     type=click.Path(path_type=Path),
     help="Read options from this file: FILE.toml, or FILE.yaml as Tarantool 3 has it.",
 )
-def serve(config_file: Path | None, **arguments: object) -> int:
+@click.pass_obj
+def serve(defaults: Config | None, /, config_file: Path | None, **arguments: object) -> int:
     """Load the applications and serve them to Tarantool clients until SIGTERM or SIGINT.
 
     SIGHUP reloads the applications, SIGUSR1 takes a snapshot.
@@ -199,7 +201,7 @@ def serve(config_file: Path | None, **arguments: object) -> int:
     iproto_server.Application. Modules are also searched for in the current directory.
     """
     sockets = _passed_sockets()
-    config = load_config(arguments, os.environ, config_file, sockets)
+    config = load_config(arguments, os.environ, config_file, sockets, defaults)
     try:
         if config.log_file is not None:
             config.log_file.parent.mkdir(parents=True, exist_ok=True)

@@ -218,6 +218,7 @@ def load_config(
     environment: Mapping[str, str] | None = None,
     file: Path | None = None,
     sockets: PassedSockets | None = None,
+    defaults: Config | None = None,
 ) -> Config:
     """Put a configuration together.
 
@@ -229,6 +230,7 @@ def load_config(
             Tarantool 3. The option `instance_name` of the sources above chooses an instance of the latter.
         sockets: the listening sockets that the service manager has passed; they replace the addresses that
             are not given.
+        defaults: the options that no source has; its users and roles come after those of the file.
 
     Returns:
         The configuration, checked.
@@ -240,7 +242,11 @@ def load_config(
     _check_variables(environment or {})
     arguments, environment = arguments or {}, environment or {}
     read = _read_file(file, arguments, environment) if file is not None else _File({})
-    values: dict[str, Any] = {"credentials": read.credentials, "warnings": read.warnings}
+    defaults = defaults or Config()
+    credentials = read.credentials
+    if defaults.credentials is not None:
+        credentials = defaults.credentials.beside(credentials)
+    values: dict[str, Any] = {"credentials": credentials, "warnings": read.warnings}
     origins: dict[str, str] = {}
     for option in OPTIONS:
         for origin, written in _written(option, arguments, environment, read.values):
@@ -253,7 +259,7 @@ def load_config(
     graphite = _take_graphite(values)
     if sockets is not None:
         values.update(sockets.take_over(origins))
-    config = dataclasses.replace(Config(), graphite=graphite, **values)
+    config = dataclasses.replace(defaults, graphite=graphite, **values)
     _check_directories(config, origins)
     if config.max_buffered_bytes < 2 * config.max_frame:
         raise ConfigError(
@@ -363,7 +369,7 @@ def _read_yaml(
 _OTHER_VARIABLES: Final = ("IPROTO_SERVER_CONFIG", "IPROTO_SERVER_PURE_PYTHON")
 """Variables that are not options of the server."""
 
-_OF_KUBERNETES: Final = re.compile(
+SET_BY_KUBERNETES: Final = re.compile(
     r"(SERVICE_(HOST|PORT(_\w+)?)|PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$"
 )
 """Ends of the variables that Kubernetes makes of a service's name.
@@ -378,7 +384,7 @@ def _check_variables(environment: Mapping[str, str]) -> None:
         if (
             variable.startswith(ENVIRONMENT_PREFIX)
             and variable not in names
-            and not _OF_KUBERNETES.search(variable)
+            and not SET_BY_KUBERNETES.search(variable)
         ):
             raise ConfigError(f"unknown environment variable {variable}{did_you_mean(variable, names)}")
 

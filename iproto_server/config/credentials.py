@@ -55,3 +55,9 @@ class Credentials:
 
     roles: tuple[ConfiguredPrincipal, ...] = ()
     users: tuple[ConfiguredPrincipal, ...] = ()
+
+    def beside(self, others: Credentials | None) -> Credentials:
+        """Return these users and roles after others."""
+        if others is None:
+            return self
+        return Credentials(others.roles + self.roles, others.users + self.users)
