@@ -62,7 +62,7 @@ TEST_PROGRAMS := tarantool:tarantool tarantoolctl:tarantool java:default-jre-hea
 	MR/Tarantool/Box.pm:libmr-tarantool-perl beanstalkd:beanstalkd redis-server:redis-server \
 	systemd-analyze:systemd
 
-.PHONY: help run check check-engine engine-library check-asan test check-durations crash fuzz fuzz-asan queue-streams diff lint bench bench-pieces bench-baselines bench-persistence bench-misbehaviour bench-metrics bench-policies bench-queues bench-pipeline format test-programs node-packages clean
+.PHONY: help run check check-engine engine-library check-asan test check-durations crash docs fuzz fuzz-asan queue-streams diff lint bench bench-pieces bench-baselines bench-persistence bench-misbehaviour bench-metrics bench-policies bench-queues bench-pipeline format test-programs node-packages clean
 
 run: $(VENV)/.installed ## serve the tutorial's queue on 127.0.0.1:3301 with its data in ./data: PORT=3301
 	$(IN_VENV)/iproto-server serve queue_lua_compat.tutorial:app --listen 127.0.0.1:$(PORT) --work-dir ./data
@@ -132,6 +132,9 @@ lint: $(VENV)/.installed-for-tests ## check style, formatting, import rules and 
 	$(IN_VENV)/ruff format --check .
 	$(IN_VENV)/lint-imports
 	$(IN_VENV)/mypy $(TYPED)
+
+docs: $(VENV)/.installed-for-tests ## build the documents as a site into build/site; links and anchors are checked
+	NO_MKDOCS_2_WARNING=1 $(IN_VENV)/mkdocs build --strict
 
 bench: $(BENCH_VENV)/.installed ## compare with Tarantool, beanstalkd and Redis: BENCH_ARGS=--quick
 	$(BENCH_VENV)/bin/python -m bench $(BENCH_ARGS)

@@ -59,27 +59,30 @@ iproto-server serve queue_lua_compat.tutorial:app --listen 127.0.0.1:3301 --work
 iproto-server serve jobs:app --listen unix:/run/jobs.sock --listen 127.0.0.1:3301
 iproto-server serve jobs:app --work-dir ./data --wal-mode fsync --checkpoint-interval 600
 iproto-server serve jobs:app --graphite graphite.example.net:2003 --graphite-protocol udp
-IPROTO_SERVER_LISTEN=127.0.0.1:3301 iproto-server serve --config /etc/iproto-server.toml"""
+IPROTO_SERVER_LISTEN=127.0.0.1:3301 iproto-server serve --config /etc/iproto-server.toml
+iproto-server serve jobs:app --config config.yaml --instance-name storage-1"""
 
 _SOURCES = """\
 Each option can also be set in the environment (IPROTO_SERVER_WORK_DIR for --work-dir, IPROTO_SERVER_APPS
 for the applications; lists with commas) and in a TOML file (work_dir = "./data", listen =
-["127.0.0.1:3301"]). The command line overrides the environment, which overrides the file. Sockets that
-systemd passes replace the default addresses. BYTES may end in K, M or G."""
+["127.0.0.1:3301"]), or in the YAML file of a Tarantool 3 cluster. The command line overrides the environment,
+which overrides the file. Sockets that systemd passes replace the default addresses. BYTES may end in K, M or
+G."""
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None, defaults: Config | None = None) -> int:
     """Run the command.
 
     Parameters:
         arguments: the command line without the program's name; None takes the process's own.
+        defaults: the options of `serve` that nothing else sets, and users beside those of a file.
 
     Returns:
         The exit status.
     """
     open_standard_streams()
     try:
-        status = command.main(args=arguments, prog_name=PROGRAM, standalone_mode=False)
+        status = command.main(args=arguments, prog_name=PROGRAM, standalone_mode=False, obj=defaults)
     except click.exceptions.NoArgsIsHelpError as error:
         error.show()
         return error.exit_code
@@ -183,12 +186,13 @@ def _parameter(option: Option) -> Callable[[_Function], _Function]:
 @click.option(
     "--config",
     "config_file",
-    metavar="FILE.toml",
+    metavar="FILE",
     envvar="IPROTO_SERVER_CONFIG",
     type=click.Path(path_type=Path),
-    help="Read options from this file.",
+    help="Read options from this file: FILE.toml, or FILE.yaml as Tarantool 3 has it.",
 )
-def serve(config_file: Path | None, **arguments: object) -> int:
+@click.pass_obj
+def serve(defaults: Config | None, /, config_file: Path | None, **arguments: object) -> int:
     """Load the applications and serve them to Tarantool clients until SIGTERM or SIGINT.
 
     SIGHUP reloads the applications, SIGUSR1 takes a snapshot.
@@ -197,13 +201,15 @@ def serve(config_file: Path | None, **arguments: object) -> int:
     iproto_server.Application. Modules are also searched for in the current directory.
     """
     sockets = _passed_sockets()
-    config = load_config(arguments, os.environ, config_file, sockets)
+    config = load_config(arguments, os.environ, config_file, sockets, defaults)
     try:
         if config.log_file is not None:
             config.log_file.parent.mkdir(parents=True, exist_ok=True)
         configure_logs(config.log_level, config.log_format, file=config.log_file)
     except OSError as error:
         return _refuse(f"cannot open the log {config.log_file}: {error.strerror}", 1)
+    for warning in config.warnings:
+        logger.warning("%s", warning)
     if sockets is not None:
         for unused in sockets.unused:
             logger.warning(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
 import tomllib
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -122,6 +124,52 @@ def test_architecture_answers_with_one_path_each() -> None:
     assert len(rows) > 10
     for question, answer in rows:
         assert re.fullmatch(r" `[\w./]+`(?: \(new\))? ", answer), question
+
+
+def installed(text: str) -> list[str]:
+    """What the `pip` commands in a document install or build, without options."""
+    found: list[str] = []
+    for line in re.findall(r"\bpip (?:install|wheel) ([^`\n#;&|]*)", text):
+        words = shlex.split(line)
+        options = {"--wheel-dir", "--target"}
+        found += [
+            word
+            for before, word in pairwise(["", *words])
+            if not word.startswith("-") and before not in options and word != "…"
+        ]
+    return found
+
+
+def declared() -> tuple[str, set[str], set[str]]:
+    """The project's name, its extras, and the packages that it depends on, with those of extras."""
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    needed = [*project["dependencies"], *(each for extra in extras.values() for each in extra)]
+    return project["name"], set(extras), {re.split(r"[\[<>=;! ]", each)[0] for each in needed}
+
+
+@every_document
+def test_installed_packages_and_extras_exist(document: Path) -> None:
+    name, extras, packages = declared()
+    for target in installed(document.read_text(encoding="utf-8")):
+        found = re.fullmatch(r"(?P<package>[\w.-]+|/src)(?:\[(?P<extras>[\w,]+)\])?", target)
+        if found is None:
+            assert re.fullmatch(rf"dist/{name.replace('-', '_')}-\*\.whl", target), target
+            continue
+        assert found["package"] in {".", "/src", name, *packages}, target
+        if found["extras"]:
+            assert found["package"] not in packages - {name}, target
+            assert {*found["extras"].split(",")} <= extras, target
+
+
+def test_documents_install_something() -> None:
+    targets = {target for document in DOCUMENTS for target in installed(document.read_text(encoding="utf-8"))}
+    assert {".", ".[spark]", "iproto-server[client]", "dist/iproto_server-*.whl"} <= targets
+    assert installed("pip install --quiet --editable '.[a,b]' c  # d\npip wheel --wheel-dir e .") == [
+        ".[a,b]",
+        "c",
+        ".",
+    ]
 
 
 def test_readme_is_short() -> None:

@@ -1,7 +1,7 @@
 """The server's configuration and where it comes from.
 
-An option comes from the first of these sources that has it: command line, environment, TOML file, sockets
-that the service manager has passed, default. Lists are replaced, never joined.
+An option comes from the first of these sources that has it: command line, environment, file (TOML, or YAML as
+of Tarantool 3), sockets that the service manager has passed, default. Lists are replaced, never joined.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from iproto_server.config.address import Address as Address  # part of this module's interface
+from iproto_server.config.credentials import Credentials
 from iproto_server.config.options import ENVIRONMENT_PREFIX, GUEST_MODES, OPTIONS, Option
+from iproto_server.config.suggestions import did_you_mean
 from iproto_server.password import CHAP_SHA1
 
 if TYPE_CHECKING:
@@ -97,6 +99,8 @@ class Config:
         metrics_token_file: file with the token for the metrics; None: none.
         metrics_max_queues: maximum number of queues in the metrics.
         instance_name: the label `alias` of the metrics; None: the first address of `listen`.
+        credentials: users and roles of a YAML file; None: none.
+        warnings: what a YAML file says without an effect, a sentence each.
     """
 
     apps: tuple[str, ...] = ()
@@ -145,6 +149,8 @@ class Config:
     metrics_token_file: Path | None = None
     metrics_max_queues: int = 100
     instance_name: str | None = None
+    credentials: Credentials | None = None
+    warnings: tuple[str, ...] = ()
 
     @property
     def http_addresses(self) -> tuple[Address, ...]:
@@ -212,6 +218,7 @@ def load_config(
     environment: Mapping[str, str] | None = None,
     file: Path | None = None,
     sockets: PassedSockets | None = None,
+    defaults: Config | None = None,
 ) -> Config:
     """Put a configuration together.
 
@@ -219,9 +226,11 @@ def load_config(
         arguments: what the command line says, by option name; None and () mean "not given".
         environment: environment variables; empty ones count as not set. Those that Kubernetes sets for a
             service called iproto-server are ignored; other unknown ones with the prefix are mistakes.
-        file: a TOML file whose keys are option names.
+        file: a TOML file whose keys are option names, or with the suffix .yaml or .yml a configuration of
+            Tarantool 3. The option `instance_name` of the sources above chooses an instance of the latter.
         sockets: the listening sockets that the service manager has passed; they replace the addresses that
             are not given.
+        defaults: the options that no source has; its users and roles come after those of the file.
 
     Returns:
         The configuration, checked.
@@ -231,11 +240,16 @@ def load_config(
             says where it stood.
     """
     _check_variables(environment or {})
-    table = _read_file(file) if file is not None else {}
-    values: dict[str, Any] = {}
+    arguments, environment = arguments or {}, environment or {}
+    read = _read_file(file, arguments, environment) if file is not None else _File({})
+    defaults = defaults or Config()
+    credentials = read.credentials
+    if defaults.credentials is not None:
+        credentials = defaults.credentials.beside(credentials)
+    values: dict[str, Any] = {"credentials": credentials, "warnings": read.warnings}
     origins: dict[str, str] = {}
     for option in OPTIONS:
-        for origin, written in _written(option, arguments or {}, environment or {}, table, file):
+        for origin, written in _written(option, arguments, environment, read.values):
             try:
                 values[option.name] = _parse(option, written)
                 origins[option.name] = origin
@@ -245,7 +259,7 @@ def load_config(
     graphite = _take_graphite(values)
     if sockets is not None:
         values.update(sockets.take_over(origins))
-    config = dataclasses.replace(Config(), graphite=graphite, **values)
+    config = dataclasses.replace(defaults, graphite=graphite, **values)
     _check_directories(config, origins)
     if config.max_buffered_bytes < 2 * config.max_frame:
         raise ConfigError(
@@ -271,8 +285,7 @@ def _written(
     option: Option,
     arguments: Mapping[str, object],
     environment: Mapping[str, str],
-    table: Mapping[str, object],
-    file: Path | None,
+    file: Mapping[str, tuple[str, object]],
 ) -> Iterator[tuple[str, object]]:
     """Yield the sources of an option and its values, those of the highest priority first."""
     argument = arguments.get(option.name)
@@ -284,8 +297,8 @@ def _written(
             option.variable,
             [part for part in re.split(r"[,\s]+", variable) if part] if option.many else variable,
         )
-    if option.name in table:
-        yield f"{file}: {option.name}", table[option.name]
+    if option.name in file:
+        yield file[option.name]
 
 
 def _parse(option: Option, written: object) -> object:
@@ -304,26 +317,59 @@ def _parse(option: Option, written: object) -> object:
     return tuple(parsed)
 
 
-def _read_file(file: Path) -> dict[str, object]:
+@dataclass(frozen=True, slots=True)
+class _File:
+    """What a file says: options by name with their places, and what only YAML has."""
+
+    values: Mapping[str, tuple[str, object]]
+    credentials: Credentials | None = None
+    warnings: tuple[str, ...] = ()
+
+
+def _read_file(file: Path, arguments: Mapping[str, object], environment: Mapping[str, str]) -> _File:
+    kind = "YAML" if file.suffix in (".yaml", ".yml") else "TOML"
+    try:
+        text = file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"cannot read {file}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{file} is not a {kind} file: {error}") from error
+    return _read_yaml(file, text, arguments, environment) if kind == "YAML" else _read_toml(file, text)
+
+
+def _read_toml(file: Path, text: str) -> _File:
     import tomllib
 
     try:
-        table: dict[str, object] = tomllib.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigError(f"cannot read {file}: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        table: dict[str, object] = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{file} is not a TOML file: {error}") from error
     names = [option.name for option in OPTIONS]
     for key in table:
         if key not in names:
-            raise ConfigError(f'{file}: unknown key "{key}"{_hint(key.replace("-", "_"), names)}')
-    return table
+            raise ConfigError(f'{file}: unknown key "{key}"{did_you_mean(key.replace("-", "_"), names)}')
+    return _File({key: (f"{file}: {key}", value) for key, value in table.items()})
+
+
+def _read_yaml(
+    file: Path, text: str, arguments: Mapping[str, object], environment: Mapping[str, str]
+) -> _File:
+    from iproto_server.config.tarantool3.server_options import read_tarantool_config
+
+    [option] = (option for option in OPTIONS if option.name == "instance_name")
+    name = next((str(written) for _, written in _written(option, arguments, environment, {})), None)
+    try:
+        read = read_tarantool_config(text, name, environment)
+    except ValueError as error:
+        raise ConfigError(f"{file}: {error}") from error
+    values = {option: (f"{file}: {path}", value) for option, (path, value) in read.values.items()}
+    return _File(values, read.credentials, tuple(f"{file}: {warning}" for warning in read.warnings))
 
 
 _OTHER_VARIABLES: Final = ("IPROTO_SERVER_CONFIG", "IPROTO_SERVER_PURE_PYTHON")
 """Variables that are not options of the server."""
 
-_OF_KUBERNETES: Final = re.compile(
+SET_BY_KUBERNETES: Final = re.compile(
     r"(SERVICE_(HOST|PORT(_\w+)?)|PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$"
 )
 """Ends of the variables that Kubernetes makes of a service's name.
@@ -338,16 +384,9 @@ def _check_variables(environment: Mapping[str, str]) -> None:
         if (
             variable.startswith(ENVIRONMENT_PREFIX)
             and variable not in names
-            and not _OF_KUBERNETES.search(variable)
+            and not SET_BY_KUBERNETES.search(variable)
         ):
-            raise ConfigError(f"unknown environment variable {variable}{_hint(variable, names)}")
-
-
-def _hint(name: str, names: list[str]) -> str:
-    import difflib
-
-    close = difflib.get_close_matches(name, names, n=1)
-    return f', did you mean "{close[0]}"?' if close else ""
+            raise ConfigError(f"unknown environment variable {variable}{did_you_mean(variable, names)}")
 
 
 def _take_graphite(values: dict[str, Any]) -> GraphiteConfig | None:

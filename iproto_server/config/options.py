@@ -462,7 +462,8 @@ OPTIONS: tuple[Option, ...] = (
         values.instance_name,
         _MONITORING,
         "NAME",
-        "Name of this instance, the label alias of the metrics for Prometheus.",
+        "Name of this instance: the label alias of the metrics for Prometheus, and which instance of a "
+        "YAML file this one is.",
         default="the address of --listen",
     ),
 )

@@ -1,8 +1,9 @@
 """The procedures `operator.…`: what operators see, and repairs.
 
-As any call they need the privilege EXECUTE. Reading also needs READ on the universe, and a repair WRITE as
-well, unless EXECUTE is granted on the function of that name. They work as the server itself. A call is a
-transaction: it takes effect for all of its tasks or for none.
+As any call they need the privilege EXECUTE. Reading also needs READ on the universe, a repair WRITE as well,
+and a backup all that the role `super` has for data and its definitions, unless EXECUTE is granted on the
+function of that name. They work as the server itself. A call is a transaction: it takes effect for all of its
+tasks or for none.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from iproto_server.errors import BoxError
 from iproto_server.log_setup import event
 from iproto_server.managed_queue import ManagedQueue, TaskInfo, TaskState
 from iproto_server.server.applications.application_queues import ApplicationQueues
+from iproto_server.server.backup_reader import BackupReader
 from iproto_server.server.operator_view import OperatorView, Record, describe_queue, describe_task
 
 logger = logging.getLogger("iproto_server.operator")
@@ -36,6 +38,8 @@ _LOGGED_MAX: Final = 20
 
 _READ: Final = Privilege.READ | Privilege.USAGE
 _WRITE: Final = Privilege.READ | Privilege.WRITE | Privilege.USAGE
+# A backup has hashes of passwords.
+_ALL: Final = _WRITE | Privilege.EXECUTE | Privilege.CREATE | Privilege.DROP
 
 Arguments = list[Any]
 
@@ -47,14 +51,18 @@ class OperatorCalls:
         box: the database.
         view: describes the server.
         queues: the queues.
+        backups: reads the files of backups.
 
     Attributes:
         functions: the procedures by name. Each gets the arguments of the call, and runs within a transaction
             as `box.session.current`, whose rights it checks.
     """
 
-    def __init__(self, box: Box, view: OperatorView, queues: ApplicationQueues) -> None:
+    def __init__(
+        self, box: Box, view: OperatorView, queues: ApplicationQueues, backups: BackupReader
+    ) -> None:
         self._box = box
+        self._backups = backups
         self._view = view
         self._queues = queues
         self.functions: dict[str, Callable[[Arguments], Any]] = {}
@@ -65,6 +73,7 @@ class OperatorCalls:
             *((self.put, _WRITE), (self.release, _WRITE), (self.bury, _WRITE), (self.delete, _WRITE)),
             *((self.kick, _WRITE), (self.move, _WRITE), (self.requeue, _WRITE), (self.snapshot, _WRITE)),
             *((self.pause, _WRITE), (self.drain, _WRITE), (self.resume, _WRITE), (self.configure, _WRITE)),
+            *((self.backup_start, _ALL), (self.backup_read, _ALL), (self.backup_stop, _ALL)),
         ):
             name = f"{PREFIX}{function.__name__}"
             self.functions[name] = partial(self._call, name, function)
@@ -257,6 +266,30 @@ class OperatorCalls:
         waiter = self._box.snapshot()
         self._log("snapshot", None, [])
         return waiter
+
+    # -- backups --
+
+    def backup_start(self, options: object = None) -> Waiter:
+        """Open the files of a backup; see `BackupReader.start`. The backup ends with the connection.
+
+        Parameters:
+            options: `since`: the clock where an earlier backup ends.
+        """
+        return self._backups.start(self._box.session.current, _options(options, "since").get("since"))
+
+    def backup_read(self, name: object = None, offset: object = None, size: object = None) -> Waiter:
+        """Read a part of a file of the backup; see `BackupReader.read`.
+
+        Parameters:
+            name: the file, as `backup_start` has named it.
+            offset: where the part begins, in bytes.
+            size: its bytes.
+        """
+        return self._backups.read(self._box.session.current, name, offset, size)
+
+    def backup_stop(self) -> None:
+        """End the backup of the connection, if there is one."""
+        self._backups.stop(self._box.session.current)
 
     # -- internal --
 

@@ -30,6 +30,7 @@ from iproto_server.server.applications.async_procedures import CoroutineRunner
 from iproto_server.server.applications.background_tasks import BackgroundTasks
 from iproto_server.server.applications.reload import Reload
 from iproto_server.server.applications.served_applications import ServedApplications
+from iproto_server.server.backup_reader import BackupReader
 from iproto_server.server.checkpointer import Checkpointer
 from iproto_server.server.connection.busy_poll import BusyPoll, usual_microseconds
 from iproto_server.server.connection.connection import Connection
@@ -221,6 +222,10 @@ class Server:
         self._make_http()
         self._manager.starting("running the applications' setups")
         self.served.run_setups()
+        if self.config.credentials is not None:
+            from iproto_server.server.configured_users import create_configured_users
+
+            create_configured_users(box, self.config.credentials)
         self._configure_guest()
         await state.batch.drain()
         if self.storage.log.failures:
@@ -262,7 +267,8 @@ class Server:
             self._lag,
             queues,
         )
-        self.operator = OperatorCalls(self.box, view, queues)
+        self._backups = BackupReader(self.config.snapshot_directory, self.config.log_directory)
+        self.operator = OperatorCalls(self.box, view, queues, self._backups)
         self.dispatcher.calls.own.update(self.operator.functions)
 
     def describe_running(self, frame: FrameType) -> dict[str, object]:
@@ -391,6 +397,7 @@ class Server:
         state.idle.stop()
         await self._reload.finish(self._deadline)
         await self._checkpointer.stop()  # before the waits for a snapshot end
+        self._backups.close()
         await shutdown.let_clients_leave()
         await shutdown.end_waits()
         await self._deadline.wait(self._coroutines.tasks)

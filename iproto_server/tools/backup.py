@@ -1,22 +1,19 @@
 """Making a backup: copies the newest snapshot and the logs that follow it, or only what another backup lacks.
 
 The server may be running: the last log is copied up to its last complete block, so the copy is the database
-at the moment of that row. Files are opened before they are copied, because a server removes old ones.
+at the moment of that row. The source has opened all files before they are copied, because a server removes
+old ones.
 """
 
 from __future__ import annotations
 
 from contextlib import ExitStack
 from pathlib import Path
-from typing import BinaryIO, Final, NamedTuple
-from uuid import UUID
 
-from iproto_server.storage.directory import StoredFile, find_logs, find_snapshots, list_files, read_header
-from iproto_server.storage.errors import LogGapError
+from iproto_server.storage.backup_set import BackupError, OpenFile
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import FileType, OnDamage, XlogHeader, XlogReader
 from iproto_server.tools.backup_files import (
-    BackupError,
     LogPart,
     Moment,
     Saved,
@@ -27,32 +24,17 @@ from iproto_server.tools.backup_files import (
     log_blocks,
     lsn_text,
     new_directory,
-    open_file,
     snapshot_time,
     verify,
 )
-
-_TRIES: Final = 3
-"""A server that takes snapshots may remove files before they are opened."""
+from iproto_server.tools.backup_source import BackupSource
 
 
-class NothingToBackUpError(Exception):
-    """There is no database; the message is one line for the user."""
-
-
-class _OpenFile(NamedTuple):
-    """A file of the source, opened."""
-
-    stored: StoredFile
-    file: BinaryIO
-
-
-def back_up(snapshot_directory: Path, log_directory: Path, target: Path) -> Saved:
+def back_up(source: BackupSource, target: Path) -> Saved:
     """Copy a database.
 
     Parameters:
-        snapshot_directory: the directory of its snapshots.
-        log_directory: the directory of its logs.
+        source: the database.
         target: the directory to make.
 
     Returns:
@@ -61,13 +43,14 @@ def back_up(snapshot_directory: Path, log_directory: Path, target: Path) -> Save
     Raises:
         NothingToBackUpError: there is no complete snapshot.
         BackupError: the target cannot be used, or the source has files that cannot be copied.
+        ClientError: the server cannot be reached, or the connection has broken.
+        CallError: the server refuses it.
         StorageError: a file of the source is damaged.
         OSError: a file cannot be read or written.
     """
-    resolved = check_target(target, [snapshot_directory, log_directory])
-    _refuse_vinyl(log_directory, snapshot_directory)
+    resolved = check_target(target, source.directories)
     with ExitStack() as opened, new_directory(resolved) as directory:
-        snapshot, logs = _open_database(opened, snapshot_directory, log_directory)
+        snapshot, logs = source.open_newest(opened, directory)
         header = snapshot.stored.header
         copy_snapshot(snapshot.file, directory, snapshot.stored.path.name)
         begin = end = Moment(header.vclock, snapshot_time(directory / snapshot.stored.path.name))
@@ -79,11 +62,11 @@ def back_up(snapshot_directory: Path, log_directory: Path, target: Path) -> Save
         return Saved(*verify(directory, header.vclock, header.instance_uuid), begin, end)
 
 
-def continue_backup(log_directory: Path, since: Path, target: Path) -> Saved:
+def continue_backup(source: BackupSource, since: Path, target: Path) -> Saved:
     """Copy what a database has got since an earlier backup.
 
     Parameters:
-        log_directory: the directory of its logs.
+        source: the database.
         since: the earlier backup, or a continuation of one.
         target: the directory to make.
 
@@ -92,72 +75,30 @@ def continue_backup(log_directory: Path, since: Path, target: Path) -> Saved:
 
     Raises:
         BackupError: the target cannot be used, or the logs do not continue the earlier backup.
+        ClientError: the server cannot be reached, or the connection has broken.
+        CallError: the server refuses it.
         StorageError: a file is damaged, or belongs to another instance.
         OSError: a file cannot be read or written.
     """
-    resolved = check_target(target, [log_directory, since])
+    resolved = check_target(target, [*source.directories, since])
     begin, instance_uuid, last = end_of(since)
     with ExitStack() as opened, new_directory(resolved) as directory:
-        first, *others = _open_continuation(opened, log_directory, begin.vclock, instance_uuid, since)
+        logs = source.open_since(opened, directory, begin.vclock, instance_uuid)
+        first = next(logs, None)
+        if first is None:
+            raise BackupError(
+                f"{source.logs_name} do not reach back to LSN {lsn_text(begin.vclock)}, where {since} ends: "
+                "make a backup without --since"
+            )
         end = _copy_rest(first, directory, begin, last, since)
-        for number, log in enumerate(others):
+        for number, log in enumerate(logs):
             # The log before the second one begins later than in the source.
             previous = begin.vclock if number == 0 else None
             end = _copy_whole(log, directory, end.time, previous)
         return Saved(*verify(directory, begin.vclock, instance_uuid), begin, end)
 
 
-def _refuse_vinyl(*directories: Path) -> None:
-    for directory in directories:
-        for path in directory.glob("*.vylog"):
-            raise BackupError(f"{path}: the database uses the engine vinyl, whose files cannot be backed up")
-
-
-def _open_database(
-    opened: ExitStack, snapshot_directory: Path, log_directory: Path
-) -> tuple[_OpenFile, list[_OpenFile]]:
-    """Open the newest snapshot and the logs that follow it."""
-    for attempt in range(1, _TRIES + 1):
-        with ExitStack() as files:
-            try:
-                newest = find_snapshots(snapshot_directory).newest
-                if newest is None:
-                    if list_files(snapshot_directory, FileType.SNAPSHOT):
-                        raise BackupError(f"{snapshot_directory}: no snapshot is complete")
-                    raise NothingToBackUpError(f"there is no snapshot in {snapshot_directory}")
-                header = newest.header
-                chain = find_logs(log_directory, header.vclock, header.instance_uuid)
-                snapshot = _open(files, newest)
-                logs = [_open(files, log) for log in chain.logs]
-            except (FileNotFoundError, LogGapError):
-                if attempt == _TRIES:
-                    raise
-                continue
-            opened.enter_context(files.pop_all())
-            return snapshot, logs
-    raise AssertionError("the last attempt returns or raises")
-
-
-def _open_continuation(
-    opened: ExitStack, log_directory: Path, vclock: VClock, instance_uuid: UUID, since: Path
-) -> list[_OpenFile]:
-    """Open the logs that follow a clock."""
-    paths = list_files(log_directory, FileType.LOG)
-    reaches = bool(paths) and vclock.covers(read_header(paths[0], FileType.LOG).vclock)
-    logs = find_logs(log_directory, vclock, instance_uuid).logs if reaches else []
-    if not logs:
-        raise BackupError(
-            f"the logs in {log_directory} do not reach back to LSN {lsn_text(vclock)}, where {since} ends: "
-            "make a backup without --since"
-        )
-    return [_open(opened, log) for log in logs]
-
-
-def _open(opened: ExitStack, stored: StoredFile) -> _OpenFile:
-    return _OpenFile(stored, opened.enter_context(open_file(stored.path)))
-
-
-def _copy_whole(log: _OpenFile, directory: Path, time: float, previous: VClock | None = None) -> Moment:
+def _copy_whole(log: OpenFile, directory: Path, time: float, previous: VClock | None = None) -> Moment:
     """Copy a log up to its last complete block.
 
     Parameters:
@@ -181,7 +122,7 @@ def _copy_whole(log: _OpenFile, directory: Path, time: float, previous: VClock |
     return Moment(vclock, time)
 
 
-def _copy_rest(log: _OpenFile, directory: Path, begin: Moment, last: LogPart | None, since: Path) -> Moment:
+def _copy_rest(log: OpenFile, directory: Path, begin: Moment, last: LogPart | None, since: Path) -> Moment:
     """Copy the blocks of a log that an earlier backup does not have.
 
     Parameters:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from iproto_server.storage.errors import StorageError
 from iproto_server.tools.commands import ExampleCommand, complain, read_moment
+
+if TYPE_CHECKING:
+    from iproto_server.tools.backup_source import BackupSource
 
 _PATH = click.Path(path_type=Path, readable=False)
 
@@ -19,9 +24,10 @@ _PATH = click.Path(path_type=Path, readable=False)
     epilog="""\
 iproto-server backup ./data /backups/monday
 iproto-server backup ./data /backups/monday-noon --since /backups/monday
-iproto-server backup ./data /backups/monday --wal-dir /fast/logs""",
+iproto-server backup ./data /backups/monday --wal-dir /fast/logs
+iproto-server backup admin@db.example.com:3301 /backups/monday""",
 )
-@click.argument("source", metavar="SOURCE", type=_PATH)
+@click.argument("source", metavar="SOURCE")
 @click.argument("directory", metavar="DIR", type=_PATH)
 @click.option(
     "--since",
@@ -32,9 +38,13 @@ iproto-server backup ./data /backups/monday --wal-dir /fast/logs""",
 @click.option("--wal-dir", metavar="DIR", type=_PATH, help="Where the logs are, if not in SOURCE.")
 @click.option("--memtx-dir", metavar="DIR", type=_PATH, help="Where the snapshots are, if not in SOURCE.")
 def backup(
-    source: Path, directory: Path, since: Path | None, wal_dir: Path | None, memtx_dir: Path | None
+    source: str, directory: Path, since: Path | None, wal_dir: Path | None, memtx_dir: Path | None
 ) -> int:
-    """Copy the newest snapshot in a server's working directory SOURCE, and the logs after it, to the new DIR.
+    """Copy the newest snapshot of SOURCE, and the logs after it, to the new DIR.
+
+    SOURCE is a server's working directory, or the address of a running one, [USER[:PASSWORD]@]HOST:PORT or
+    [USER[:PASSWORD]@]unix:PATH, with ?transport=ssl&ssl_ca_file=ca.crt behind it for TLS; the user needs all
+    rights. What is a directory is not taken for an address.
 
     The server may be running: the copy is the database at the moment of its last row. It is verified as
     `check` does, and DIR appears when it is complete and on disk. Prints the files, and the ranges of LSNs
@@ -42,25 +52,46 @@ def backup(
 
     Exit status 0: saved; 1: not saved; 2: there is nothing to save.
     """
-    from iproto_server.tools.backup import NothingToBackUpError, back_up, continue_backup
-
-    snapshots, logs = source / (memtx_dir or ""), source / (wal_dir or "")
+    from iproto_server.storage.backup_set import NothingToBackUpError
+    from iproto_server.tools.backup import back_up, continue_backup
 
     def run() -> int:
-        try:
-            saved = (
-                back_up(snapshots, logs, directory)
-                if since is None
-                else continue_backup(logs, since, directory)
-            )
-        except NothingToBackUpError as error:
-            complain(str(error))
-            return 2
+        with ExitStack() as opened:
+            found = _source(opened, source, wal_dir, memtx_dir)
+            try:
+                saved = (
+                    back_up(found, directory) if since is None else continue_backup(found, since, directory)
+                )
+            except NothingToBackUpError as error:
+                complain(str(error))
+                return 2
         for line in saved.lines(directory):
             click.echo(line)
         return 0
 
     return _reporting(run)
+
+
+def _source(opened: ExitStack, source: str, wal_dir: Path | None, memtx_dir: Path | None) -> BackupSource:
+    """A directory, or a server if there is no such directory and it can be an address."""
+    from iproto_server.tools.backup_source import DirectorySource
+    from iproto_server.tools.client import ServerUri
+
+    directory = Path(source)
+    try:
+        ServerUri.parse(source)
+    except ValueError:
+        is_address = False
+    else:
+        is_address = not directory.exists()
+    if not is_address:
+        return DirectorySource(directory / (memtx_dir or ""), directory / (wal_dir or ""))
+    if wal_dir is not None or memtx_dir is not None:
+        raise click.UsageError("--wal-dir and --memtx-dir are for a directory, and this is none")
+    from iproto_server.tools.backup_server import ServerSource
+    from iproto_server.tools.operator_commands import server_uri
+
+    return opened.enter_context(ServerSource(server_uri(source)))
 
 
 @click.command(
@@ -114,11 +145,13 @@ def restore(backups: tuple[Path, ...], directory: Path, to_lsn: int | None, to_t
 
 def _reporting(run: Callable[[], int]) -> int:
     """Run a command, and report its error in one line."""
-    from iproto_server.tools.backup_files import BackupError
+    from iproto_server.storage.backup_set import BackupError
+    from iproto_server.tools.client import ClientError
+    from iproto_server.tools.operator_client import CallError
 
     try:
         return run()
-    except (BackupError, StorageError) as error:
+    except (BackupError, StorageError, ClientError, CallError) as error:
         complain(str(error))
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""

@@ -12,12 +12,12 @@ import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from io import BufferedReader, FileIO
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple
+from typing import BinaryIO, Final, NamedTuple
 from uuid import UUID
 
 from iproto_server.counting import counted
+from iproto_server.storage.backup_set import BackupError
 from iproto_server.storage.directory import (
     IN_PROGRESS,
     DirectoryLock,
@@ -36,15 +36,8 @@ from iproto_server.storage.xlog.block import END_MARKER
 from iproto_server.storage.xlog.writer import sync_directory
 from iproto_server.tools.check_files import FileCheck, Findings
 
-if TYPE_CHECKING:
-    from _typeshed import WriteableBuffer
-
 PIECE: Final = 1024**2
 """Bytes copied at a time."""
-
-
-class BackupError(Exception):
-    """A backup cannot be made or restored; the message is one line for the user."""
 
 
 class Moment(NamedTuple):
@@ -135,37 +128,6 @@ def rounded_up(seconds: float) -> float:
         seconds: seconds since 1970.
     """
     return math.ceil(seconds * 1e6) / 1e6
-
-
-def open_file(path: Path) -> BinaryIO:
-    """Open a file for reading, as it is now: what a server appends is not seen, nor that it removes the file.
-
-    Parameters:
-        path: the file.
-
-    Raises:
-        OSError: it cannot be opened.
-    """
-    return BufferedReader(_FrozenFile(path))
-
-
-class _FrozenFile(FileIO):
-    """A file that does not grow."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(path, "rb")
-        self._size = os.fstat(self.fileno()).st_size
-
-    def readinto(self, buffer: WriteableBuffer, /) -> int:
-        """Read into a buffer; return the number of bytes."""
-        left = max(0, self._size - self.tell())
-        return super().readinto(memoryview(buffer)[:left])
-
-    def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
-        """Set the position."""
-        if whence == os.SEEK_END:
-            offset, whence = self._size + offset, os.SEEK_SET
-        return super().seek(offset, whence)
 
 
 def log_blocks(reader: XlogReader, vclock: VClock) -> Iterator[tuple[Block, list[Row]]]:

@@ -47,6 +47,8 @@ class OperatorClient:
         """
         try:
             values: list[Any] = self._connection.call(name, arguments).data
+        except tarantool.NetworkError as error:
+            raise ClientError(f"the connection to {self.address} has broken: {reason(error)}") from error
         except tarantool.DatabaseError as error:
             if error.args and error.args[0] == ErrorCode.NO_SUCH_PROC and name.startswith("operator."):
                 raise NotAnOperatorsServerError(

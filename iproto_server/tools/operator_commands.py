@@ -81,8 +81,15 @@ def _command(**settings: Any) -> Callable[[Callable[..., int | None]], click.Com
     return make
 
 
-def _server_uri(text: str) -> ServerUri:
-    """Read a URI, and complete it with a user and a password."""
+def server_uri(text: str) -> ServerUri:
+    """Read a URI, and complete it with a user and a password of the environment or the terminal.
+
+    Parameters:
+        text: `[USER[:PASSWORD]@]ADDRESS[?PARAMETERS]`.
+
+    Raises:
+        click.BadParameter: it is none.
+    """
     from iproto_server.tools.client import ServerUri
 
     try:
@@ -103,7 +110,7 @@ def _server_uri(text: str) -> ServerUri:
 def _connected(uri: str) -> Iterator[OperatorClient]:
     from iproto_server.tools.operator_client import OperatorClient
 
-    with OperatorClient(_server_uri(uri)) as client:
+    with OperatorClient(server_uri(uri)) as client:
         yield client
 
 

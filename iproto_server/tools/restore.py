@@ -13,6 +13,7 @@ from typing import NamedTuple
 import zstandard
 
 from iproto_server.codec import msgpack as codec
+from iproto_server.storage.backup_set import BackupError, open_file
 from iproto_server.storage.directory import (
     StoredFile,
     find_logs,
@@ -25,7 +26,6 @@ from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import Block, FileType, OnDamage, Row, XlogReader
 from iproto_server.storage.xlog.block import COMPRESSION_LEVEL, encode_block
 from iproto_server.tools.backup_files import (
-    BackupError,
     LogPart,
     Moment,
     Saved,
@@ -35,7 +35,6 @@ from iproto_server.tools.backup_files import (
     log_blocks,
     lsn_text,
     new_directory,
-    open_file,
     rounded_up,
     snapshot_time,
     time_text,

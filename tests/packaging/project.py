@@ -21,6 +21,7 @@ FILES: Final = (
     "Makefile",
     "README.md",
     "SECURITY.md",
+    "mkdocs.yml",
     "pyproject.toml",
     "setup.py",
 )

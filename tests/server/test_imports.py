@@ -45,12 +45,14 @@ NOT_FOR_A_START: Final = {
     "importlib.metadata": "reads the version for --version",
     "importlib.resources": "takes longer than pkgutil, which reads a package's file as well",
     "iproto_server.config.socket_activation": "is for sockets from systemd",
+    "iproto_server.config.tarantool3": "reads a YAML file",
     "iproto_server.config.tls": "reads certificates",
     "iproto_server.metrics.graphite": "reports to Graphite",
     "iproto_server.metrics.graphite_sender": "reports to Graphite",
     "iproto_server.metrics.exposition": "writes metrics for Prometheus",
     "iproto_server.metrics.prometheus": "collects metrics for Prometheus",
     "iproto_server.protocol.tarantool15": "is for clients of Tarantool 1.5",
+    "iproto_server.server.configured_users": "makes users of a YAML file",
     "iproto_server.server.http": "serves HTTP",
     "iproto_server.server.tarantool15": "is for clients of Tarantool 1.5",
     "iproto_server.testing": "is for tests",
@@ -64,7 +66,7 @@ NOT_FOR_A_START: Final = {
     "tempfile": "belongs to importlib.resources",
     "tomllib": "reads a configuration file",
     "uvicorn": "serves HTTP",
-    "yaml": "is the format of `cat`",
+    "yaml": "is the format of `cat` and of a configuration file",
 }
 """Modules, with all that is in them, that a plain server does without, and what they are for."""
 

@@ -12,10 +12,10 @@ from typing import BinaryIO
 
 import pytest
 
+from iproto_server.storage.backup_set import open_file
 from iproto_server.storage.directory import DirectoryLock, file_name
 from iproto_server.storage.xlog import FileType
 from iproto_server.storage.xlog.block import END_MARKER
-from iproto_server.tools.backup_files import open_file
 from tests.command_line import Outcome, run, run_with_permissions
 from tests.conftest import StartServer
 from tests.iproto_client import IprotoClient
@@ -148,7 +148,7 @@ class TestWholeBackup:
                 raise FileNotFoundError(2, "No such file or directory", str(path))
             return open_file(path)
 
-        monkeypatch.setattr("iproto_server.tools.backup.open_file", vanishing)
+        monkeypatch.setattr("iproto_server.storage.backup_set.open_file", vanishing)
         outcome = run("backup", source, target)
         if failures == 3:
             assert outcome == Outcome(1, "", [f"{source / SECOND}: No such file or directory"])

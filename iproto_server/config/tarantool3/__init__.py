@@ -1,0 +1,1 @@
+"""Configuration files of Tarantool 3: YAML with the scopes of a cluster."""

@@ -1,0 +1,548 @@
+"""Which options a configuration file of Tarantool 3 gives the server, and what it refuses."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from iproto_server.config.address import Address
+from iproto_server.config.config import Config, ConfigError, load_config
+from iproto_server.config.tarantool3.schema import Mapped, options_by_path
+from iproto_server.config.tls import TlsParameters
+from tests.programs import REPOSITORY
+
+UUID = "b8fb2b3c-2d1e-4c5e-9d61-0b6a3c0e5f11"
+
+CLUSTER = """
+wal: {mode: fsync}
+snapshot: {count: 5}
+iproto: {net_msg_max: 100}
+groups:
+  storages:
+    snapshot: {count: 4, by: {interval: 60}}
+    replicasets:
+      first:
+        wal: {max_size: 1000000}
+        instances:
+          one: {snapshot: {by: {interval: 30}}}
+      second:
+        instances:
+          two: {wal: {mode: write}}
+"""
+
+
+def load(
+    tmp_path: Path,
+    text: str,
+    name: str | None = None,
+    environment: Mapping[str, str] | None = None,
+    **arguments: object,
+) -> Config:
+    """The configuration of a file."""
+    file = tmp_path / "config.yaml"
+    file.write_text(text, encoding="utf-8")
+    return load_config({"instance_name": name, **arguments}, environment, file)
+
+
+def refusal(
+    tmp_path: Path, text: str, name: str | None = None, environment: Mapping[str, str] | None = None
+) -> str:
+    """Why a file is refused, without its directory."""
+    with pytest.raises(ConfigError) as raised:
+        load(tmp_path, text, name, environment)
+    message = str(raised.value)
+    assert "\n" not in message
+    return message.replace(f"{tmp_path}/", "")
+
+
+class TestOptions:
+    def test_every_option_that_the_server_has(self, tmp_path: Path) -> None:
+        config = load(
+            tmp_path,
+            f"""
+            app: {{module: 'jobs:app'}}
+            process: {{work_dir: /var/lib/jobs}}
+            database: {{mode: ro, instance_uuid: {UUID}}}
+            iproto:
+              listen: [{{uri: '127.0.0.1:3301'}}, {{uri: 'unix/:/run/jobs.sock'}}]
+              net_msg_max: 1000
+            log: {{to: file, file: jobs.log, level: 7, format: json}}
+            memtx: {{memory: 2147483648}}
+            fiber: {{too_long_threshold: 0.25}}
+            wal: {{dir: logs, mode: fsync, max_size: 1073741824}}
+            snapshot:
+              dir: snapshots
+              by: {{interval: 600, wal_size: 1e18}}
+              count: 3
+              snap_io_rate_limit: 1.5
+            security: {{auth_type: pap-sha256, disable_guest: true}}
+            metrics: {{include: [all], exclude: [], labels: {{alias: jobs-1}}}}
+            """,
+        )
+        assert config == Config(
+            apps=("jobs:app",),
+            work_dir=Path("/var/lib/jobs"),
+            read_only=True,
+            instance_uuid=uuid.UUID(UUID),
+            listen=(Address("127.0.0.1", 3301), Address(path="/run/jobs.sock")),
+            net_msg_max=1000,
+            log=Path("jobs.log"),
+            log_level="debug",
+            log_format="json",
+            memtx_memory=2 * 1024**3,
+            too_long_threshold=0.25,
+            wal_dir=Path("logs"),
+            wal_mode="fsync",
+            wal_max_size=1024**3,
+            memtx_dir=Path("snapshots"),
+            checkpoint_interval=600.0,
+            checkpoint_wal_threshold=10**18,
+            checkpoint_count=3,
+            snap_io_rate_limit=1.5,
+            auth_type="pap-sha256",
+            guest="none",
+            instance_name="jobs-1",
+        )
+
+    @pytest.mark.parametrize("text", ["", "{}", "# nothing", "wal:", "wal: {dir: null}", "groups: {}"])
+    def test_what_is_empty_or_null_counts_as_not_set(self, tmp_path: Path, text: str) -> None:
+        assert load(tmp_path, text) == Config()
+
+    @pytest.mark.parametrize("suffix", ["yaml", "yml"])
+    def test_the_suffix_tells_yaml_from_toml(self, tmp_path: Path, suffix: str) -> None:
+        file = tmp_path / f"config.{suffix}"
+        file.write_text("log: {level: warn}")
+        assert load_config(file=file).log_level == "warn"
+
+    def test_command_line_over_environment_over_file(self, tmp_path: Path) -> None:
+        text = "wal: {mode: fsync}\nlog: {level: warn, format: json}\n"
+        environment = {"IPROTO_SERVER_LOG_LEVEL": "error", "IPROTO_SERVER_WAL_MODE": "write"}
+        config = load(tmp_path, text, None, environment, wal_mode="none")
+        assert (config.wal_mode, config.log_level, config.log_format) == ("none", "error", "json")
+
+    @pytest.mark.parametrize(
+        ("size", "expected"),
+        [("64MiB", 2**26), ("1.5GiB", 3 * 2**29), ("67108864 B", 2**26), ("1tib", 2**40)],
+    )
+    def test_sizes_may_have_units(self, tmp_path: Path, size: str, expected: int) -> None:
+        assert load(tmp_path, f"memtx: {{memory: {size}}}").memtx_memory == expected
+
+    @pytest.mark.parametrize(
+        ("time", "expected"),
+        [("500ms", 0.5), ("30s", 30.0), ("5m", 300.0), ("1.5h", 5400.0), ("1d", 86400.0), ("1M", 2592000.0)],
+    )
+    def test_times_may_have_units(self, tmp_path: Path, time: str, expected: float) -> None:
+        text = f"snapshot: {{by: {{interval: {time}}}}}"
+        assert load(tmp_path, text).checkpoint_interval == expected
+
+    def test_parameters_of_tls(self, tmp_path: Path) -> None:
+        [address] = load(
+            tmp_path,
+            """
+            iproto:
+              listen:
+              - uri: 127.0.0.1:3301
+                params: {transport: ssl, ssl_key_file: /a b&c.key, ssl_cert_file: c.crt, ssl_ciphers: 'A:B'}
+            """,
+        ).listen
+        assert address == Address("127.0.0.1", 3301, tls=TlsParameters("/a b&c.key", "c.crt", ciphers="A:B"))
+
+    def test_the_role_for_metrics(self, tmp_path: Path) -> None:
+        config = load(
+            tmp_path,
+            """
+            roles: [roles.metrics-export]
+            roles_cfg:
+              roles.metrics-export:
+                http:
+                - listen: '127.0.0.1:8081'
+                  endpoints: [{path: /metrics/prometheus, format: prometheus}]
+            """,
+        )
+        assert config.metrics_listen == Address("127.0.0.1", 8081)
+        assert config.warnings == ()
+
+
+class TestScopes:
+    def test_a_narrower_scope_wins_and_mappings_are_merged(self, tmp_path: Path) -> None:
+        one, two = load(tmp_path, CLUSTER, "one"), load(tmp_path, CLUSTER, "two")
+        assert (one.wal_mode, one.wal_max_size, one.net_msg_max) == ("fsync", 1000000, 100)
+        assert (one.checkpoint_interval, one.checkpoint_count) == (30.0, 4)
+        assert (two.wal_mode, two.wal_max_size, two.net_msg_max) == ("write", 256 * 1024**2, 100)
+        assert (two.checkpoint_interval, two.checkpoint_count) == (60.0, 4)
+
+    def test_lists_are_replaced(self, tmp_path: Path) -> None:
+        text = """
+        iproto: {listen: [{uri: 'unix:/a'}, {uri: 'unix:/b'}]}
+        groups: {g: {replicasets: {r: {instances: {one: {iproto: {listen: [{uri: 'unix:/c'}]}}}}}}}
+        """
+        assert load(tmp_path, text).listen == (Address(path="/c"),)
+
+    def test_null_does_not_hide_a_wider_scope(self, tmp_path: Path) -> None:
+        text = "wal: {mode: fsync}\ngroups: {g: {wal: {mode: null}, replicasets: {r: {instances: {one: }}}}}"
+        assert load(tmp_path, text).wal_mode == "fsync"
+
+    def test_a_user_has_fields_of_several_scopes(self, tmp_path: Path) -> None:
+        text = """
+        credentials: {users: {ann: {password: secret, roles: [super]}}}
+        groups: {g: {replicasets: {r: {instances: {one: {credentials: {users: {ann: {roles: [public]}}}}}}}}}
+        """
+        credentials = load(tmp_path, text).credentials
+        assert credentials is not None
+        [ann] = credentials.users
+        assert (ann.password, ann.roles) == ("secret", ("public",))
+
+    def test_the_only_instance_needs_no_name(self, tmp_path: Path) -> None:
+        text = "groups: {g: {replicasets: {r: {instances: {one: }}}}}"
+        assert load(tmp_path, text).instance_name == "one"
+
+    def test_the_environment_may_choose(self, tmp_path: Path) -> None:
+        config = load(tmp_path, CLUSTER, environment={"IPROTO_SERVER_INSTANCE_NAME": "two"})
+        assert config.instance_name == "two"
+
+    def test_one_of_several_has_to_be_chosen(self, tmp_path: Path) -> None:
+        message = "config.yaml: groups: choose one of the instances with --instance-name: one, two"
+        assert refusal(tmp_path, CLUSTER) == message
+
+    @pytest.mark.parametrize(
+        ("name", "hint"), [("twoo", ', did you mean "two"?'), ("x", ": there are one, two")]
+    )
+    def test_an_instance_that_does_not_exist(self, tmp_path: Path, name: str, hint: str) -> None:
+        message = refusal(tmp_path, CLUSTER, name)
+        assert message == f'config.yaml: groups: there is no instance "{name}"{hint}'
+
+    def test_two_instances_of_one_name(self, tmp_path: Path) -> None:
+        text = "groups: {g: {replicasets: {r: {instances: {a: }}, s: {instances: {a: }}}}}"
+        place, other = "groups.g.replicasets.s.instances.a", "groups.g.replicasets.r"
+        assert refusal(tmp_path, text, "a") == f'config.yaml: {place}: {other} has an instance "a" as well'
+
+    def test_directories_that_are_not_given_are_those_of_tarantool(self, tmp_path: Path) -> None:
+        config = load(tmp_path, CLUSTER, "one")
+        assert (config.log_directory, config.snapshot_directory) == (Path("var/lib/one"),) * 2
+        assert load(tmp_path, "wal: {mode: write}").wal_dir is None
+
+    def test_the_log_that_is_not_given_as_well(self, tmp_path: Path) -> None:
+        assert load(tmp_path, "log: {to: file}" + CLUSTER, "one").log == Path("var/log/one/tarantool.log")
+
+
+class TestReadOnly:
+    """The rules of Tarantool for `database.mode` and `replication.failover`."""
+
+    @staticmethod
+    def of(tmp_path: Path, options: str, replicaset: str = "", members: str = "one: , two: ") -> bool:
+        replicas = f"{{{replicaset}instances: {{{members}}}}}"
+        text = f"{options}\ngroups: {{g: {{replicasets: {{r: {replicas}}}}}}}"
+        return load(tmp_path, text, "one").read_only
+
+    def test_a_single_instance_takes_changes(self, tmp_path: Path) -> None:
+        assert not self.of(tmp_path, "", members="one: ")
+
+    def test_one_of_several_does_not(self, tmp_path: Path) -> None:
+        assert self.of(tmp_path, "")
+        assert self.of(tmp_path, "replication: {failover: off}")
+
+    @pytest.mark.parametrize(("mode", "is_read_only"), [("rw", False), ("ro", True)])
+    def test_the_mode_decides(self, tmp_path: Path, mode: str, is_read_only: bool) -> None:
+        assert self.of(tmp_path, f"database: {{mode: {mode}}}") is is_read_only
+
+    @pytest.mark.parametrize(
+        ("leader", "is_read_only"), [("leader: one, ", False), ("leader: two, ", True), ("", True)]
+    )
+    def test_the_leader_of_a_manual_failover(self, tmp_path: Path, leader: str, is_read_only: bool) -> None:
+        assert self.of(tmp_path, "replication: {failover: manual}", leader) is is_read_only
+
+    def test_others_are_named_in_the_log(self, tmp_path: Path) -> None:
+        text = "groups: {g: {replicasets: {r: {instances: {one: , two: , three: }}}}}"
+        [warning] = load(tmp_path, text, "two").warnings
+        assert warning.endswith(
+            "the replicaset r has other instances (one, three), which do not get the data of this one:"
+            " there is no replication"
+        )
+
+    @pytest.mark.parametrize("failover", ["election", "supervised", "true", "1"])
+    def test_other_failovers_are_refused(self, tmp_path: Path, failover: str) -> None:
+        message = refusal(tmp_path, f"replication: {{failover: {failover}}}")
+        assert message == (
+            "config.yaml: replication.failover: it is not supported: off or manual is expected"
+        )
+
+
+class TestTemplates:
+    def test_names(self, tmp_path: Path) -> None:
+        text = """
+        wal: {dir: '/data/{{ group_name }}/{{replicaset_name}}/{{  instance_name  }}'}
+        iproto: {listen: [{uri: 'unix:/run/{{ instance_name }}.sock'}]}
+        groups: {g: {replicasets: {r: {instances: {one: }}}}}
+        """
+        config = load(tmp_path, text)
+        assert config.wal_dir == Path("/data/g/r/one")
+        assert config.listen == (Address(path="/run/one.sock"),)
+
+    def test_a_name_may_be_given_without_instances_in_the_file(self, tmp_path: Path) -> None:
+        config = load(tmp_path, "wal: {dir: '{{ instance_name }}'}", "one")
+        assert (config.wal_dir, config.instance_name) == (Path("one"), "one")
+
+    def test_secrets_from_the_environment_and_from_files(self, tmp_path: Path) -> None:
+        (tmp_path / "secret").write_text("of a file\n")
+        text = f"""
+        process: {{work_dir: {tmp_path}}}
+        config:
+          context:
+            one: {{from: env, env: SECRET}}
+            two: {{from: file, file: secret, rstrip: true}}
+            three: plain
+            four: 4
+            five: true
+        credentials:
+          users:
+            ann: {{password: '{{{{ context.one }}}}/{{{{ context.two }}}}'}}
+            bob: {{password: '{{{{context.three}}}}{{{{context.four}}}}{{{{context.five}}}}'}}
+        """
+        credentials = load(tmp_path, text, environment={"SECRET": "of a variable"}).credentials
+        assert credentials is not None
+        assert [user.password for user in credentials.users] == ["of a variable/of a file", "plain4true"]
+
+    @pytest.mark.parametrize(
+        ("text", "reason"),
+        [
+            ("wal: {dir: '{{ instance_name }}'}", "wal.dir: {{ instance_name }} has no value: give --in"),
+            ("wal: {dir: '{{ context.a }}'}", "wal.dir: there is no variable {{ context.a }}"),
+            (
+                "config: {context: {a: {from: env, env: ABSENT}}}",
+                'context.a.env: there is no environment variable "A',
+            ),
+            ("config: {context: {a: {from: env}}}", "config.context.a.env: a name is expected"),
+            (
+                "config: {context: {a: {from: file, file: absent}}}",
+                "context.a.file: cannot read absent: No such file",
+            ),
+            ("config: {context: {a: {from: etcd}}}", 'config.context.a.from: "env" or "file" is expected'),
+            ("config: {context: {a: {env: ABSENT}}}", 'config.context.a.from: "env" or "file" is expected'),
+            ("config: {context: {a: [1]}}", "config.context.a: a mapping of names to values is expected"),
+            (
+                "config: {context: {a: {from: env, env: HOME, rstip: true}}}",
+                "config.context.a.rstip: unknown option",
+            ),
+        ],
+    )
+    def test_a_template_or_a_secret_without_a_value(self, tmp_path: Path, text: str, reason: str) -> None:
+        assert reason in refusal(tmp_path, text)
+
+    def test_a_secret_that_is_not_text(self, tmp_path: Path) -> None:
+        (tmp_path / "secret").write_bytes(b"\xff")
+        text = f"config: {{context: {{a: {{from: file, file: {tmp_path}/secret}}}}}}"
+        assert refusal(tmp_path, text).endswith("config.context.a.file: secret is not a text")
+
+
+class TestDocument:
+    """docs/OPERATIONS.md, "YAML files of Tarantool 3"."""
+
+    DOCUMENT = (REPOSITORY / "docs" / "OPERATIONS.md").read_text(encoding="utf-8")
+
+    def test_the_example(self, tmp_path: Path) -> None:
+        [example] = re.findall(r"```yaml\n(# config.yaml:.*?)```", self.DOCUMENT, re.DOTALL)
+        config = load(tmp_path, example, "jobs-1", {"JOBS_PASSWORD": "secret"})
+        assert config.work_dir == Path("/var/lib/jobs-1")
+        assert config.checkpoint_interval == 600
+        assert config.credentials is not None
+        assert config.credentials.users[0].password == "secret"
+        assert config.warnings == ()
+
+    def test_the_table_has_every_option(self) -> None:
+        _, _, section = self.DOCUMENT.partition("### YAML files of Tarantool 3")
+        mapped = [path for path, node in options_by_path() if isinstance(node, Mapped)]
+        assert [path for path in mapped if f"`{path}`" not in section] == []
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            ("wall: {mode: write}", 'wall: unknown option, did you mean "wal"?'),
+            ("wal: {mod: write}", 'wal.mod: unknown option, did you mean "mode"?'),
+            ("wal_mode: write", 'wal_mode: unknown option, did you mean "wal.mode"?'),
+            ("memtx_memory: 1", 'memtx_memory: unknown option, did you mean "memtx.memory"?'),
+            ("listen: 3301", 'listen: unknown option, did you mean "iproto.listen"?'),
+            ("qqqq: 1", "qqqq: unknown option"),
+            ("leader: one", "leader: unknown option"),
+            ("groups: {g: {wall: 1}}", 'groups.g.wall: unknown option, did you mean "wal"?'),
+            (
+                "groups: {g: {replicasets: {r: {instances: {a: {log: {levl: 5}}}}}}}",
+                'groups.g.replicasets.r.instances.a.log.levl: unknown option, did you mean "level"?',
+            ),
+            (
+                "groups: {g: {replicasets: {r: {instances: {a: , b: {wall: 5}}}}}}",
+                'groups.g.replicasets.r.instances.b.wall: unknown option, did you mean "wal"?',
+            ),
+            (
+                "credentials: {users: {ann: {pasword: x}}}",
+                'users.ann.pasword: unknown option, did you mean "pa',
+            ),
+        ],
+    )
+    def test_unknown_options_are_named_with_their_path(self, tmp_path: Path, text: str, message: str) -> None:
+        found = refusal(tmp_path, text, "a")
+        assert found.startswith("config.yaml: ")
+        assert message in found
+
+    @pytest.mark.parametrize(
+        ("text", "path"),
+        [
+            ("sharding: {bucket_count: 100}", "sharding"),
+            ("app: {file: init.lua}", "app.file"),
+            ("app: {cfg: {a: 1}}", "app.cfg"),
+            ("roles: [config.storage]", "roles"),
+            ("config: {etcd: {prefix: /a}}", "config.etcd"),
+            ("config: {storage: {prefix: /a}}", "config.storage"),
+            ("log: {to: syslog}", "log.to"),
+            ("process: {background: true}", "process.background"),
+            ("process: {username: nobody}", "process.username"),
+            ("database: {hot_standby: true}", "database.hot_standby"),
+            ("replication: {anon: true}", "replication.anon"),
+            ("security: {auth_retries: 3}", "security.auth_retries"),
+            ("metrics: {labels: {zone: a}}", "metrics.labels.zone"),
+            ("isolated: true", "isolated"),
+            ("audit_log: {to: file}", "audit_log"),
+            ("wal: {retention_period: 10}", "wal.retention_period"),
+            ("include: [a.yaml]", "include"),
+            ("conditional: [{if: tarantool_version > 3.0.0}]", "conditional"),
+            (
+                "credentials: {users: {a: {privileges: [{permissions: [execute], lua_eval: true}]}}}",
+                "lua_eval",
+            ),
+            ("credentials: {users: {a: {privileges: [{permissions: [execute], sql: [all]}]}}}", "sql"),
+        ],
+    )
+    def test_what_the_server_cannot_do_is_refused(self, tmp_path: Path, text: str, path: str) -> None:
+        message = refusal(tmp_path, text)
+        assert path in message
+        assert "not supported" in message
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "process: {background: false}",
+            "isolated: false",
+            "database: {hot_standby: false}",
+            "wal: {retention_period: 0}",
+            "replication: {anon: false}",
+            "iproto: {threads: 1}",
+            "feedback: {enabled: false}",
+            "console: {enabled: false}",
+        ],
+    )
+    def test_but_not_where_the_server_does_just_that(self, tmp_path: Path, text: str) -> None:
+        assert load(tmp_path, text) == Config()
+
+    @pytest.mark.parametrize(
+        ("text", "warning"),
+        [
+            ("iproto: {threads: 4}", "iproto.threads has no effect: one thread serves all connections"),
+            ("vinyl: {memory: 1}", "vinyl has no effect: there is no engine vinyl"),
+            ("log: {file: a.log}", "log.file has no effect: log.to is not file"),
+            ("memtx: {max_tuple_size: 1}", "memtx.max_tuple_size has no effect: --max-frame limits"),
+            ("metrics: {include: [cpu]}", "metrics.include has no effect: all metrics are served"),
+            ("roles_cfg: {a: {}}", "roles_cfg.a has no effect: a is not among the roles"),
+            ("replication: {timeout: 1}", "replication.timeout has no effect: there is no replication"),
+        ],
+    )
+    def test_what_changes_nothing_is_a_warning(self, tmp_path: Path, text: str, warning: str) -> None:
+        [found] = load(tmp_path, text).warnings
+        assert found.startswith(f"{tmp_path}/config.yaml: {warning}")
+
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            ("wal: {mode: always}", 'wal.mode: "always" is none of none, write, fsync'),
+            ("wal: {dir: 5}", "wal.dir: 5 is not a text"),
+            ("wal: 5", "wal: a mapping of names to values is expected"),
+            (
+                "wal: {max_size: 1MB}",
+                'wal.max_size: "1MB" is not a size: expected bytes, or a unit such as 64MiB',
+            ),
+            ("snapshot: {by: {interval: daily}}", 'snapshot.by.interval: "daily" is not a time'),
+            ("snapshot: {by: {interval: 1x}}", 'snapshot.by.interval: "1x" is not a time'),
+            ("snapshot: {count: 0}", "snapshot.count: 0 is out of bounds"),
+            ("memtx: {memory: 1KiB}", "memtx.memory: 1024 bytes is out of bounds"),
+            ("log: {level: loud}", 'log.level: "loud" is not a log level'),
+            ("log: {to: nowhere}", "log.to: stderr or file is expected"),
+            ("database: {mode: both}", "database.mode: ro or rw is expected"),
+            ("security: {disable_guest: maybe}", "security.disable_guest: true or false is expected"),
+            ("iproto: {listen: '3301'}", "iproto.listen: a list is expected"),
+            ("iproto: {listen: []}", "iproto.listen: the list is empty"),
+            ("iproto: {listen: ['3301']}", "iproto.listen[1]: a mapping with a text uri is expected"),
+            ("iproto: {listen: [{uri: 3301}]}", "iproto.listen[1]: a mapping with a text uri is expected"),
+            ("iproto: {listen: [{uri: 'x'}]}", 'iproto.listen: "x" is not an address'),
+            ("iproto: {listen: [{uri: 'a:b@c:1'}]}", "iproto.listen[1].uri: an address has no user"),
+            ("iproto: {listen: [{uri: '1?a=b'}]}", "iproto.listen[1].uri: parameters belong into params"),
+            (
+                "iproto: {listen: [{url: '1', uri: '1'}]}",
+                'listen[1].url: unknown option, did you mean "uri"?',
+            ),
+            ("iproto: {listen: [{uri: '1', params: 5}]}", "listen[1].params: a mapping of names"),
+            (
+                "iproto: {listen: [{uri: '1', params: {ssl_key: a}}]}",
+                "listen[1].params.ssl_key: unknown option",
+            ),
+            (
+                "iproto: {listen: [{uri: '1', params: {transport: 1}}]}",
+                "params.transport: a text is expected",
+            ),
+            (
+                "iproto: {listen: [{uri: '1', params: {transport: tls}}]}",
+                'transport "tls" is neither plain nor',
+            ),
+            ("groups: [a]", "groups: a mapping of names to values is expected"),
+            (
+                "groups: {g: {replicasets: {r: {instances: [a]}}}}",
+                "r.instances: a mapping of names to values",
+            ),
+            ("[1]", "the file: a mapping of names to values is expected"),
+            ("wal: {mode: write, mode: none}", 'line 1, column 20: the key "mode" is there twice'),
+            ("wal: {dir: a}\nwal: {dir: b}", 'line 2, column 1: the key "wal" is there twice'),
+            ("1: 2", "line 1, column 1: the key 1 is not a text"),
+            ("wal: [", "it is not a YAML file: line 1, column 7: expected the node content"),
+            ("a: !!python/object:os.system {}", "could not determine a constructor for the tag"),
+            ("roles: a", "roles: a list of names is expected"),
+            ("roles_cfg: [a]", "roles_cfg: a mapping of names to values is expected"),
+        ],
+    )
+    def test_a_wrong_value_is_named_with_its_path(self, tmp_path: Path, text: str, message: str) -> None:
+        found = refusal(tmp_path, text)
+        assert found.startswith("config.yaml: ")
+        assert message in found
+
+    @pytest.mark.parametrize(
+        ("server", "message"),
+        [
+            ("5", "http: a list of one server is expected"),
+            ("[{listen: 1}, {listen: 2}]", "http: a list of one server is expected"),
+            ("[{listen: 1}]", "http[1].endpoints is missing"),
+            ("[{listen: 1, endpoints: [], a: 1}]", "http[1].a: unknown option"),
+            ("[{listen: 1, endpoints: []}]", "http[1].endpoints: a list of endpoints is expected"),
+            ("[{listen: 1, endpoints: [{path: /x, format: prometheus}]}]", "metrics are at /metrics and"),
+            (
+                "[{listen: 1, endpoints: [{path: /metrics, format: json}]}]",
+                "endpoints[1].format: it is not sup",
+            ),
+            ("[{listen: x, endpoints: [{path: /metrics, format: prometheus}]}]", '"x" is not an address'),
+        ],
+    )
+    def test_an_impossible_role_for_metrics(self, tmp_path: Path, server: str, message: str) -> None:
+        text = f"roles: [roles.metrics-export]\nroles_cfg: {{roles.metrics-export: {{http: {server}}}}}"
+        assert message in refusal(tmp_path, text)
+
+    def test_a_file_that_is_not_text(self, tmp_path: Path) -> None:
+        file = tmp_path / "config.yaml"
+        file.write_bytes(b"\xff\xfe\xff")
+        with pytest.raises(ConfigError, match="is not a YAML file"):
+            load_config(file=file)
+
+    def test_a_merge_key_is_no_duplicate(self, tmp_path: Path) -> None:
+        text = "wal: &dirs {dir: a}\nsnapshot: {<<: *dirs, count: 3}"
+        config = load(tmp_path, text)
+        assert (config.wal_dir, config.memtx_dir, config.checkpoint_count) == (Path("a"), Path("a"), 3)
