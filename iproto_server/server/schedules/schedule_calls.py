@@ -22,7 +22,7 @@ from iproto_server.server.schedules.scheduler import Record, Scheduler
 NAME_MAX: Final = 200
 """The maximum length of a schedule's name in characters."""
 SCHEDULES_MAX: Final = 1000
-TASK_MAX: Final = 64 * 1024
+TASK_MAX: Final = 16 * 1024
 """The maximum size of a schedule's data and options in bytes, as they are stored."""
 _KEYS: Final = ("queue", "cron", "timezone", "missed", "data", "options")
 

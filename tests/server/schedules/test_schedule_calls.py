@@ -80,7 +80,7 @@ def test_an_empty_map_of_a_lua_client_means_no_options(world: World) -> None:
         (
             "a",
             {**GOOD, "data": "x" * TASK_MAX},
-            "data and options of a schedule have 65543 bytes; 65536 is the maximum",
+            "data and options of a schedule have 16389 bytes; 16384 is the maximum",
         ),
     ],
 )
