@@ -342,6 +342,7 @@ class Server:
             lambda: self.served.metrics.by_application(),
             self._queues.all,
             config.metrics_max_queues,
+            self.scheduler.all,
         )
         page = MetricsPage(
             metrics.families, lambda: config.instance_name or self.box.listen[0], self._token, log

@@ -95,21 +95,22 @@ def missed_policy(value: object) -> Missed:
 
 
 def find_space(box: Box) -> Space | None:
-    """Return the space of the schedules; None before the first one.
-
-    Raises:
-        BoxError: PROC_LUA, the space of that name is not the server's.
-    """
+    """Return the space of the schedules; None before the first one, or if a client has made another one."""
     if SPACE not in box.space:
         return None
     space = box.space[SPACE]
-    if [field["name"] for field in space.format()] != _NAMES or "primary" not in space.index:
-        raise BoxError.procedure(f"the space {SPACE} is not the one that the server creates for schedules")
-    return space
+    is_ours = [field["name"] for field in space.format()] == _NAMES and "primary" in space.index
+    return space if is_ours else None
 
 
 def create_space(box: Box) -> Space:
-    """Create the space of the schedules, as the current user."""
+    """Create the space of the schedules, as the current user.
+
+    Raises:
+        BoxError: PROC_LUA, a client has made another space of that name.
+    """
+    if SPACE in box.space:
+        raise BoxError.procedure(f"the space {SPACE} is not the one that the server creates for schedules")
     space = box.schema.create_space(SPACE, format=[dict(field) for field in _FORMAT])
     space.create_index("primary", parts=["name"])
     return space
