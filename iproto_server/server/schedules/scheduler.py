@@ -84,23 +84,26 @@ class Scheduler:
         self._timer = DueTimer(box, self._put_due, "schedules")
         self._due: dict[str, _Due] = {}
         self._failures: dict[str, _Failure] = {}
-        self._last: str = ""
+        self._last = ""
+        self._is_running = False
 
     # -- starting and stopping --
 
     def start(self) -> None:
         """Put what is due, and wait for the next due time. Must not be called in a transaction."""
+        self._is_running = True
         self._box.when_writable.append(self.look_soon)
         self._timer.run()
 
     def stop(self) -> None:
         """Put no more tasks."""
+        self._is_running = False
         self._box.when_writable.remove(self.look_soon)
         self._timer.stop()
 
     def look_soon(self) -> None:
         """Look at the schedules in the next iteration of the event loop."""
-        self._timer.schedule_immediately(self._timer.now())
+        self._look_later(0.0)
 
     def look_after_transaction(self) -> None:
         """Look at the schedules when the running transaction, which changes some, has ended in any way."""
@@ -147,11 +150,12 @@ class Scheduler:
 
     def _put_due(self) -> float:
         """Put the tasks of all due schedules; return the next due time, or the time of the next attempt."""
-        if self._box.is_read_only:
+        if not self._is_running or self._box.is_read_only:
             return math.inf
         space = find_space(self._box)
         if space is None:
             return math.inf
+        self._box.on_rollback(partial(self._look_later, RETRY_MIN))
         rows = list(space.pairs())
         self._forget(rows)
         now = self._timer.now()
@@ -270,9 +274,12 @@ class Scheduler:
             exc_info=None if isinstance(error, BoxError | ValueError) else error,
             extra={"fields": {"schedule": name, "queue": queue, "retry_in": delay, "error": text}},
         )
-        # By steady time, so that a clock that steps back does not hold up the attempt.
-        self._box.clock.call_later(delay, self.look_soon)
+        self._look_later(delay)
         return math.inf
+
+    def _look_later(self, delay: float) -> None:
+        # By steady time, so that a clock that steps back does not hold it up.
+        self._box.clock.call_later(delay, self._timer.run)
 
     def _succeeded(self, schedule: Schedule, puts: int) -> None:
         failure = self._failures.get(schedule.name)

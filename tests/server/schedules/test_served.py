@@ -16,6 +16,7 @@ from tests.differential.login import authenticate
 from tests.iproto_client import IprotoClient
 from tests.running_server import QUEUE_APPLICATION, RunningServer
 from tests.server.schedules.clock_application import OFFSET
+from tests.server.stream import CONFLICT, Stream
 
 OPERATORS = "tests.server.operators.application:app"
 CLOCK = "tests.server.schedules.clock_application:app"
@@ -112,6 +113,33 @@ def test_a_read_only_server_puts_nothing_until_it_may(start_server: StartServer)
         assert client.call("box.cfg", {"read_only": False}).ok
         wait_for(lambda: client.call("queue.stats").data[0]["ready"] == 3)
         assert schedule_before["last_due"] is None
+
+
+def test_a_change_in_a_stream_counts_when_it_is_committed(start_server: StartServer) -> None:
+    server = start_server([QUEUE_APPLICATION, CLOCK])
+    with IprotoClient.at(server.address) as client:
+        schedule(client)
+        stream = Stream(client)
+        assert stream.begin().ok
+        changed = {"queue": "queue", "cron": EACH_MINUTE, "data": "y"}
+        assert stream.call("operator.schedule", "nightly", changed).ok
+        client.call("clock.step", 60)
+        assert shown(client)["cron"] == FAR
+        assert stream.commit().ok
+        wait_for(lambda: client.call("queue.stats").data[0]["ready"] == 1)
+
+
+def test_a_change_in_a_stream_gives_way_to_a_put(start_server: StartServer) -> None:
+    server = start_server([QUEUE_APPLICATION, CLOCK])
+    with IprotoClient.at(server.address) as client:
+        schedule(client, cron=EACH_MINUTE)
+        stream = Stream(client)
+        assert stream.begin().ok
+        assert stream.call("operator.unschedule", "nightly").ok
+        client.call("clock.step", 60)
+        wait_for(lambda: client.call("queue.stats").data[0]["ready"] == 1)
+        assert stream.commit().failure == CONFLICT
+        assert shown(client)["last_error"] is None
 
 
 def test_due_times_of_a_stopped_server_are_made_up_for(start_server: StartServer, tmp_path: Path) -> None:

@@ -52,10 +52,14 @@ class World:
     Parameters:
         dialect: one of `DIALECTS`, or another type of tubes.
         start: the time in UTC.
+
+    Attributes:
+        moved: the number of tasks that a test has removed from the queue.
     """
 
     def __init__(self, dialect: str = "tutorial", start: str = "2026-01-26 12:00:30") -> None:
         self.dialect = dialect
+        self.moved = 0
         self.clock = ManualClock(seconds(start) * SECOND)
         self.journal = SlowJournal()
         self.box = Box(clock=self.clock, journal=self.journal)
