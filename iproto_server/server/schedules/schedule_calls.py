@@ -72,7 +72,7 @@ class ScheduleCalls:
                 return self._scheduler.describe(before)
             fields[7:] = [max(stored[7], wanted.handled), *stored[8:11]]
         row = space.replace(fields)
-        self._scheduler.look_after_transaction()
+        self._scheduler.changes(wanted.name)
         log_action(
             self._box,
             "schedule",
@@ -100,7 +100,7 @@ class ScheduleCalls:
             raise BoxError.procedure(f'there is no schedule "{known}"')
         record = self._scheduler.describe(row)
         space.delete(known)
-        self._scheduler.look_after_transaction()
+        self._scheduler.changes(known)
         log_action(self._box, "unschedule", schedule=known, queue=row[1])
         return record
 

@@ -57,7 +57,7 @@ class _Failure:
     delay: float
 
     def waits(self, now: float) -> bool:
-        """Whether the next attempt is later. After a step back of the clock, it is now."""
+        """Whether the next attempt is later. After the clock has stepped back, it is not."""
         return self.at <= now < self.at + self.delay
 
 
@@ -105,8 +105,15 @@ class Scheduler:
         """Look at the schedules in the next iteration of the event loop."""
         self._look_later(0.0)
 
-    def look_after_transaction(self) -> None:
-        """Look at the schedules when the running transaction, which changes some, has ended in any way."""
+    def changes(self, name: str) -> None:
+        """Take notice of a changed schedule when the running transaction has ended in any way.
+
+        Its failures are forgotten: they were those of another definition.
+
+        Parameters:
+            name: the schedule's name.
+        """
+        self._box.on_commit(partial(self._failures.pop, name, None))
         self._box.on_commit(self.look_soon)
         self._box.on_rollback(self.look_soon)
 
@@ -149,7 +156,7 @@ class Scheduler:
     # -- putting --
 
     def _put_due(self) -> float:
-        """Put the tasks of all due schedules; return the next due time, or the time of the next attempt."""
+        """Put the tasks of all due schedules, and return the next due time."""
         if not self._is_running or self._box.is_read_only:
             return math.inf
         space = find_space(self._box)

@@ -414,6 +414,15 @@ class TestFailures:
         tube.until("2026-01-27 12:01:00")
         assert tube.count == 1
 
+    def test_another_definition_has_not_failed(self, tube: World) -> None:
+        tube.schedule("1 12 * * *", queue="small", missed="all", options={"pri": "high"})
+        tube.until("2026-01-26 12:01:00")
+        assert tube.shown()["last_error"] is not None
+        tube.schedule("2 12 * * *", queue="small")
+        assert tube.shown()["last_error"] is None
+        tube.until("2026-01-26 12:02:00")
+        assert sum(tube.queue("small").counts().values()) == 1
+
     def test_attempts_become_rarer(self, tube: World, caplog: pytest.LogCaptureFixture) -> None:
         tube.schedule("1 12 * * *")
         tube.drop_tube("jobs")
