@@ -81,6 +81,14 @@ class TestDue:
         world.until("2026-01-26 12:01:30")
         assert world.delayed() == 0
 
+    def test_with_a_unique_key_tasks_do_not_pile_up(self, world: World) -> None:
+        world.schedule(EACH_MINUTE, options={"unique_key": "nightly"})
+        world.until("2026-01-26 12:05")
+        assert (world.count, world.shown()["last_error"]) == (1, None)
+        world.delete_all()
+        world.until("2026-01-26 12:06")
+        assert world.count == 1
+
     def test_many_schedules_have_one_timer(self, tutorial: World) -> None:
         before = tutorial.clock.pending
         for number in range(20):
@@ -478,6 +486,16 @@ class TestFailures:
         tube.step_to("2026-01-26 12:03:00")
         tube.until("2026-01-26 12:03:59")
         assert tube.count == 1
+
+    def test_a_drained_queue_refuses_the_task_until_it_is_resumed(self, world: World) -> None:
+        world.schedule(EACH_MINUTE)
+        world.as_server(world.queue().drain)
+        world.until("2026-01-26 12:03:00")
+        assert (world.count, world.shown()["last_due"]) == (0, None)
+        assert world.shown()["last_error"] is not None
+        world.as_server(world.queue().resume)
+        world.until("2026-01-26 12:03:59")
+        assert (world.count, world.shown()["last_error"]) == (1, None)
 
     def test_one_that_fails_holds_up_no_others(self, tube: World) -> None:
         tube.create_tube("gone", "fifo")
