@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from iproto_server.server.schedules.cron import CronExpression
 from iproto_server.server.schedules.schedule import SPACE
+from tests.plugins.profiles import examples
 from tests.server.schedules.world import SECOND, World
 
 MINUTE: Final = 60
@@ -58,6 +59,7 @@ def apply(world: World, event: str, seconds: int) -> None:
             world.create_tube("jobs", "fifo")
 
 
+@examples(50)
 @given(_EVENTS)
 def test_each_due_time_leads_to_one_task(events: list[tuple[str, int]]) -> None:
     world = World("fifo")
