@@ -17,6 +17,7 @@ __all__ = [
     "Application",
     "Box",
     "BoxError",
+    "DueTimer",
     "Durations",
     "ErrorCode",
     "Float64",
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
         Waiter,
         WaitQueue,
     )
+    from iproto_server.box.api.due_timer import DueTimer
     from iproto_server.box.clock import Timer
     from iproto_server.box.index.iterator_type import IteratorType
     from iproto_server.box.txn.transactional_dict import ABSENT
@@ -81,6 +83,7 @@ else:
         "ABSENT": "iproto_server.box.txn.transactional_dict",
         "Application": "iproto_server.app",
         "BoxError": "iproto_server.errors",
+        "DueTimer": "iproto_server.box.api.due_timer",
         "Durations": "iproto_server.managed_queue",
         "ErrorCode": "iproto_server.errors",
         "Float64": "iproto_server.codec.number64",

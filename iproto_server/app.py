@@ -29,6 +29,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 Finder = Callable[[str], Callable[..., Any] | None]
 Metrics = Callable[[Box], Mapping[str, int | float]]
 Queues = Callable[[Box], Iterable[ManagedQueue]]
+QueueFinder = Callable[[Box, str], ManagedQueue | None]
 
 RELOAD: Final = "package.reload"
 RELOAD_COUNT: Final = "package.reload.count"
@@ -84,6 +85,7 @@ class Application:
         self.reloads: list[Callable[[Box], None]] = []
         self.metric_sources: list[Metrics] = []
         self.queue_sources: list[Queues] = []
+        self.queue_finders: list[QueueFinder] = []
 
     def setup(self, function: Function) -> Function:
         """Run the function (of the box) at every start, as admin, in one transaction, before clients connect.
@@ -151,6 +153,18 @@ class Application:
         """
         _check_plain("a queues", function)
         self.queue_sources.append(function)
+        return function
+
+    def queue_by_name(self, function: QueueFinder) -> QueueFinder:
+        """Let schedules put into queues that begin with their first task, which `queues` does not return yet.
+
+        The function (of the box and a name) returns the queue, or None if its name is not such a queue's.
+
+        Raises:
+            TypeError: the function is not a plain function.
+        """
+        _check_plain("a queue_by_name", function)
+        self.queue_finders.append(function)
         return function
 
     def procedure(self, name: str) -> Callable[[Function], Function]:

@@ -41,6 +41,7 @@ _TOOLS = {
         ),
         "iproto_server.tools.operator_commands",
     ),
+    **dict.fromkeys(("schedule", "schedules", "unschedule"), "iproto_server.tools.schedule_commands"),
     "dashboard": "iproto_server.tools.dashboard",
 }
 """The modules of the other commands."""

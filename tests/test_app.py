@@ -101,6 +101,8 @@ class TestMoments:
     def test_queues_are_sources_as_well(self, app: Application) -> None:
         source = app.queues(lambda box: [])
         assert app.queue_sources == [source]
+        finder = app.queue_by_name(lambda box, name: None)
+        assert app.queue_finders == [finder]
 
 
 class TestMisfit:

@@ -11,6 +11,7 @@ from iproto_server.metrics.application_metrics import application_families, defi
 from iproto_server.metrics.exposition import Family
 from iproto_server.metrics.loop_lag import LoopLag
 from iproto_server.metrics.queue_metrics import QueueMetrics
+from iproto_server.metrics.schedule_metrics import Schedules, schedule_families
 from iproto_server.metrics.server_metrics import counter_families
 from iproto_server.metrics.tarantool_metrics import tarantool_families
 
@@ -28,7 +29,8 @@ class PrometheusMetrics:
         counters: returns the server's own counters, by the names that Graphite has.
         application_counters: returns the counters of applications, with the application's name.
         queues: returns the queues, within the running transaction.
-        max_queues: maximum number of queues with series.
+        max_queues: maximum number of queues, and of schedules, with series.
+        schedules: returns the schedules, within the running transaction.
     """
 
     def __init__(
@@ -39,12 +41,15 @@ class PrometheusMetrics:
         application_counters: Callable[[], Iterable[tuple[str, str, int | float]]],
         queues: Callable[[], Iterable[ManagedQueue]],
         max_queues: int,
+        schedules: Callable[[], Schedules],
     ) -> None:
         self._box = box
         self._lag = lag
         self._counters = counters
         self._application_counters = application_counters
         self._queues = QueueMetrics(box, queues, max_queues)
+        self._max_queues = max_queues
+        self._schedules = schedules
         self._repeated: set[str] = set()
 
     async def families(self) -> AsyncIterator[Family]:
@@ -57,6 +62,10 @@ class PrometheusMetrics:
             names.add(family.name)
             yield family
         async for family in self._queues.families():
+            names.add(family.name)
+            yield family
+        schedules = self._box.run(self._box.session.background, self._schedules)
+        for family in schedule_families(schedules, self._max_queues):
             names.add(family.name)
             yield family
         for family in self._of_applications():

@@ -8,7 +8,6 @@ tasks or for none.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping
 from functools import partial
 from inspect import signature
@@ -18,13 +17,12 @@ from iproto_server.box import Box, Waiter
 from iproto_server.box.access.access_control import ADMIN, Credentials, Privilege, denied
 from iproto_server.box.access.session import ActingAs
 from iproto_server.errors import BoxError
-from iproto_server.log_setup import event
 from iproto_server.managed_queue import ManagedQueue, TaskInfo, TaskState
 from iproto_server.server.applications.application_queues import ApplicationQueues
 from iproto_server.server.backup_reader import BackupReader
+from iproto_server.server.operator_log import log_action
 from iproto_server.server.operator_view import OperatorView, Record, describe_queue, describe_task
-
-logger = logging.getLogger("iproto_server.operator")
+from iproto_server.server.schedules.schedule_calls import ScheduleCalls
 
 PREFIX: Final = "operator."
 
@@ -52,6 +50,7 @@ class OperatorCalls:
         view: describes the server.
         queues: the queues.
         backups: reads the files of backups.
+        schedules: the procedures for schedules.
 
     Attributes:
         functions: the procedures by name. Each gets the arguments of the call, and runs within a transaction
@@ -59,7 +58,12 @@ class OperatorCalls:
     """
 
     def __init__(
-        self, box: Box, view: OperatorView, queues: ApplicationQueues, backups: BackupReader
+        self,
+        box: Box,
+        view: OperatorView,
+        queues: ApplicationQueues,
+        backups: BackupReader,
+        schedules: ScheduleCalls,
     ) -> None:
         self._box = box
         self._backups = backups
@@ -74,6 +78,7 @@ class OperatorCalls:
             *((self.kick, _WRITE), (self.move, _WRITE), (self.requeue, _WRITE), (self.snapshot, _WRITE)),
             *((self.pause, _WRITE), (self.drain, _WRITE), (self.resume, _WRITE), (self.configure, _WRITE)),
             *((self.backup_start, _ALL), (self.backup_read, _ALL), (self.backup_stop, _ALL)),
+            *((schedules.schedules, _READ), (schedules.schedule, _WRITE), (schedules.unschedule, _WRITE)),
         ):
             name = f"{PREFIX}{function.__name__}"
             self.functions[name] = partial(self._call, name, function)
@@ -331,16 +336,12 @@ class OperatorCalls:
 
     def _log(self, action: str, queue: ManagedQueue | None, ids: list[int | str], **fields: object) -> None:
         """Log a repair when its transaction has committed."""
-        session = self._box.session.current
         if queue is not None:
             fields = {"queue": queue.name, **fields}
         if ids:
             more = ", …" if len(ids) > _LOGGED_MAX else ""
             fields |= {"count": len(ids), "ids": ", ".join(map(str, ids[:_LOGGED_MAX])) + more}
-        who = {"user": session.user.name, "peer": session.peer, "session": session.id}
-        self._box.on_commit(
-            partial(event, logger, logging.INFO, "an operator's action", action=action, **fields, **who)
-        )
+        log_action(self._box, action, **fields)
 
 
 def _options(value: object, *names: str) -> Mapping[str, Any]:

@@ -45,6 +45,8 @@ from iproto_server.server.operator_calls import OperatorCalls
 from iproto_server.server.operator_view import OperatorView
 from iproto_server.server.requests.dispatcher import Dispatcher
 from iproto_server.server.requests.watch import EventDelivery
+from iproto_server.server.schedules.schedule_calls import ScheduleCalls
+from iproto_server.server.schedules.scheduler import Scheduler
 from iproto_server.server.service_manager import RecoveryStatus, ServiceManager
 from iproto_server.server.stats.box_stat import BoxStatExporter
 from iproto_server.server.stats.server_metrics import ServerMetrics
@@ -93,7 +95,8 @@ class Server:
         storage: its files.
         state: the state that connections share.
         served: the served applications.
-        operator: the procedures for operators; set by `start`.
+        operator: the procedures for operators; set by `start`, as the next one.
+        scheduler: puts the tasks of schedules.
         listeners: the listening sockets.
         has_started: whether it has accepted connections.
 
@@ -236,6 +239,7 @@ class Server:
         self._limit_memory()
         # Exempt the existing objects, which stay, from garbage collection.
         gc.freeze()
+        self.scheduler.start()
         self.background_tasks.start(self.served.current)
         state.admission.reserve_descriptors()
         state.idle.configure()
@@ -268,7 +272,9 @@ class Server:
             queues,
         )
         self._backups = BackupReader(self.config.snapshot_directory, self.config.log_directory)
-        self.operator = OperatorCalls(self.box, view, queues, self._backups)
+        self.scheduler = Scheduler(self.box, queues)
+        schedules = ScheduleCalls(self.box, queues, self.scheduler)
+        self.operator = OperatorCalls(self.box, view, queues, self._backups, schedules)
         self.dispatcher.calls.own.update(self.operator.functions)
 
     def describe_running(self, frame: FrameType) -> dict[str, object]:
@@ -342,6 +348,7 @@ class Server:
             lambda: self.served.metrics.by_application(),
             self._queues.all,
             config.metrics_max_queues,
+            self.scheduler.all,
         )
         page = MetricsPage(
             metrics.families, lambda: config.instance_name or self.box.listen[0], self._token, log
@@ -395,6 +402,7 @@ class Server:
         self._deadline.begin(self.config.stop_timeout)
         self.listeners.close()
         state.idle.stop()
+        self.scheduler.stop()
         await self._reload.finish(self._deadline)
         await self._checkpointer.stop()  # before the waits for a snapshot end
         self._backups.close()

@@ -89,7 +89,7 @@ def _source(opened: ExitStack, source: str, wal_dir: Path | None, memtx_dir: Pat
     if wal_dir is not None or memtx_dir is not None:
         raise click.UsageError("--wal-dir and --memtx-dir are for a directory, and this is none")
     from iproto_server.tools.backup_server import ServerSource
-    from iproto_server.tools.operator_commands import server_uri
+    from iproto_server.tools.operator_command_line import server_uri
 
     return opened.enter_context(ServerSource(server_uri(source)))
 

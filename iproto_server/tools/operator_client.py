@@ -122,6 +122,26 @@ class OperatorClient:
                 break
         return kicked
 
+    def schedules(self) -> list[Record]:
+        """Return the schedules in the order of their names."""
+        schedules: list[Record] = self._operator("schedules")
+        return schedules
+
+    def schedule(self, name: str, definition: Record) -> Record:
+        """Create or replace a schedule, and return it.
+
+        Parameters:
+            name: its name.
+            definition: as `operator.schedule` takes it.
+        """
+        schedule: Record = self._operator("schedule", name, definition)
+        return schedule
+
+    def unschedule(self, name: str) -> Record:
+        """Remove a schedule, and return it as it was."""
+        schedule: Record = self._operator("unschedule", name)
+        return schedule
+
     def _operator(self, name: str, *arguments: object) -> Any:
         values = self.call(f"operator.{name}", *arguments)
         return values[0] if values else None

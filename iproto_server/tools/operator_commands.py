@@ -6,118 +6,35 @@ What a command needs is imported when it runs: serving must not wait for rich an
 from __future__ import annotations
 
 import json
-import os
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import replace
-from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from iproto_server.counting import counted
-from iproto_server.tools.commands import ExampleCommand
+from iproto_server.tools.operator_command_line import (
+    JSON,
+    URI,
+    Failure,
+    complain,
+    connected,
+    json_argument,
+    operator_command,
+    print_json,
+)
 
 if TYPE_CHECKING:
-    from iproto_server.tools.client import ServerUri
     from iproto_server.tools.operator_client import OperatorClient
-
-_Function = TypeVar("_Function", bound=Callable[..., Any])
-
-_USER, _PASSWORD = "TT_CLI_USERNAME", "TT_CLI_PASSWORD"
-"""The variables of Tarantool's own command `tt connect`."""
 
 _STATES: Final = ("ready", "taken", "delayed", "buried", "done")
 _SECONDS: Final = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}
 
-_URI = click.argument("uri", metavar="URI")
 _QUEUE = click.argument("queue", metavar="QUEUE")
 _IDS = click.argument("ids", metavar="ID...", nargs=-1, required=True)
-_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
 _YES = click.option("--yes", "-y", is_flag=True, help="Do not ask before a change of more than one task.")
-
-_ABOUT_URI: Final = """
-
-    URI is [USER[:PASSWORD]@]HOST:PORT or [USER[:PASSWORD]@]unix:PATH, with ?transport=ssl&ssl_ca_file=FILE
-    behind it for TLS. The user and the password may be in TT_CLI_USERNAME and TT_CLI_PASSWORD; a missing
-    password is asked for.
-    """
-
-
-class Failure(Exception):
-    """A command ends with exit status 1; the message is one line for the user."""
-
-
-def _complain(text: str) -> None:
-    click.echo(f"iproto-server: {' '.join(text.split())}", err=True)
-
-
-def _command(**settings: Any) -> Callable[[Callable[..., int | None]], click.Command]:
-    """Make a command whose failures are one line on stderr and exit status 1."""
-
-    def make(function: Callable[..., int | None]) -> click.Command:
-        @wraps(function)
-        def run(**arguments: Any) -> int:
-            from iproto_server.tools.client import ClientError
-            from iproto_server.tools.operator_client import CallError
-
-            try:
-                return function(**arguments) or 0
-            except (Failure, ClientError, CallError) as error:
-                _complain(str(error))
-                return 1
-            except BrokenPipeError:
-                # Whoever reads has seen enough. Python would complain when it flushes at its end.
-                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-                return 0
-
-        run.__doc__ = (function.__doc__ or "") + _ABOUT_URI
-        return click.command(cls=ExampleCommand, **settings)(run)
-
-    return make
-
-
-def server_uri(text: str) -> ServerUri:
-    """Read a URI, and complete it with a user and a password of the environment or the terminal.
-
-    Parameters:
-        text: `[USER[:PASSWORD]@]ADDRESS[?PARAMETERS]`.
-
-    Raises:
-        click.BadParameter: it is none.
-    """
-    from iproto_server.tools.client import ServerUri
-
-    try:
-        uri = ServerUri.parse(text)
-    except ValueError as error:
-        raise click.BadParameter(str(error), param_hint="URI") from None
-    if uri.user is None:
-        uri = replace(uri, user=os.environ.get(_USER) or None)
-    if uri.user is not None and uri.password is None:
-        password = os.environ.get(_PASSWORD)
-        if password is None and sys.stdin.isatty():
-            password = click.prompt(f"Password of {uri.user}", hide_input=True, err=True, default="")
-        uri = replace(uri, password=password)
-    return uri
-
-
-@contextmanager
-def _connected(uri: str) -> Iterator[OperatorClient]:
-    from iproto_server.tools.operator_client import OperatorClient
-
-    with OperatorClient(server_uri(uri)) as client:
-        yield client
-
-
-def _print_json(value: object) -> None:
-    from iproto_server.tools.json_record import json_text
-
-    click.echo(json_text(value))
 
 
 def _read_duration(context: click.Context, parameter: click.Parameter, text: str | None) -> float | None:
@@ -133,7 +50,7 @@ def _read_duration(context: click.Context, parameter: click.Parameter, text: str
 # -- looking --
 
 
-@_command(
+@operator_command(
     short_help="Call a procedure.",
     context_settings={"ignore_unknown_options": True},
     epilog="""\
@@ -141,41 +58,30 @@ iproto-server call 127.0.0.1:3301 queue.stats
 iproto-server call admin@db.example.net:3301 queue.put '{"to": "ann"}' '{"delay": 60}'
 iproto-server call unix:/run/jobs.sock box.info""",
 )
-@_URI
+@URI
 @click.argument("name", metavar="NAME")
 @click.argument("arguments", metavar="[ARG]...", nargs=-1, type=click.UNPROCESSED)
-@_JSON
+@JSON
 def call(uri: str, name: str, arguments: tuple[str, ...], as_json: bool) -> None:
     """Call a procedure of a server, this one or Tarantool, and print what it returns.
 
     An argument is JSON (5, null, {"delay": 60}), or else a string. Each value is one line of JSON; with
     --json all are one list.
     """
-    with _connected(uri) as client:
-        values = client.call(name, *map(_argument, arguments))
+    with connected(uri) as client:
+        values = client.call(name, *map(json_argument, arguments))
     for value in [values] if as_json else values:
-        _print_json(value)
+        print_json(value)
 
 
-def _argument(text: str) -> object:
-    try:
-        return json.loads(text, parse_constant=_no_constant)
-    except ValueError:
-        return text
-
-
-def _no_constant(name: str) -> object:
-    raise ValueError(name)
-
-
-@_command(
+@operator_command(
     short_help="Show the state of a server.",
     epilog="""\
 iproto-server status 127.0.0.1:3301
 iproto-server status --json 127.0.0.1:3301 | jq .requests.per_second""",
 )
-@_URI
-@_JSON
+@URI
+@JSON
 def status(uri: str, as_json: bool) -> None:
     """Show version, memory, connections, requests, log, snapshots, event-loop latency and queues.
 
@@ -183,7 +89,7 @@ def status(uri: str, as_json: bool) -> None:
     """
     from iproto_server.tools.operator_client import NotAnOperatorsServerError
 
-    with _connected(uri) as client:
+    with connected(uri) as client:
         queues: list[dict[str, Any]] = []
         try:
             found = client.status()
@@ -191,7 +97,7 @@ def status(uri: str, as_json: bool) -> None:
         except NotAnOperatorsServerError:
             found = _status_of_tarantool(client)
     if as_json:
-        _print_json({**found, "queues": queues})
+        print_json({**found, "queues": queues})
         return
     from iproto_server.tools.tables import show_queues, show_status
 
@@ -215,14 +121,14 @@ def _status_of_tarantool(client: OperatorClient) -> dict[str, Any]:
     }
 
 
-@_command(
+@operator_command(
     short_help="Watch a server.",
     epilog="""\
 iproto-server top 127.0.0.1:3301
 iproto-server top --interval 5 admin@db.example.net:3301
 iproto-server top --json --count 3 127.0.0.1:3301""",
 )
-@_URI
+@URI
 @click.option(
     "--interval",
     metavar="SECONDS",
@@ -231,7 +137,7 @@ iproto-server top --json --count 3 127.0.0.1:3301""",
     help="The time between two looks.  [default: 1]",
 )
 @click.option("--count", metavar="COUNT", type=click.IntRange(1), help="End after so many looks.")
-@_JSON
+@JSON
 def top(uri: str, interval: float, count: int | None, as_json: bool) -> None:
     """Watch rates, the depth of queues by state, the oldest ready task and the event loop's latency.
 
@@ -239,13 +145,13 @@ def top(uri: str, interval: float, count: int | None, as_json: bool) -> None:
     """
     from iproto_server.tools.rates import Looks
 
-    with _connected(uri) as client:
+    with connected(uri) as client:
         looks = Looks(client)
         if as_json:
             for number in range(count or sys.maxsize):
                 if number:
                     time.sleep(interval)
-                _print_json(looks.look())
+                print_json(looks.look())
             return
         looks.look()
         from iproto_server.tools.top import Top
@@ -255,13 +161,13 @@ def top(uri: str, interval: float, count: int | None, as_json: bool) -> None:
         raise Failure(failure)
 
 
-@_command(
+@operator_command(
     short_help="Show tasks of a queue.",
     epilog="""\
 iproto-server tasks 127.0.0.1:3301 queue --state taken --older 5m
 iproto-server tasks --json 127.0.0.1:3301 queue --state buried | jq .id""",
 )
-@_URI
+@URI
 @_QUEUE
 @click.option("--state", type=click.Choice(_STATES), help="Only tasks in this state.")
 @click.option(
@@ -273,17 +179,17 @@ iproto-server tasks --json 127.0.0.1:3301 queue --state buried | jq .id""",
 @click.option(
     "--limit", metavar="COUNT", type=click.IntRange(1), default=100, help="How many.  [default: 100]"
 )
-@_JSON
+@JSON
 def tasks(uri: str, queue: str, state: str | None, older: float | None, limit: int, as_json: bool) -> None:
     """Show tasks of a queue in the order in which they are taken, or of ids if no state is given.
 
     With --json, each task is one line.
     """
-    with _connected(uri) as client:
+    with connected(uri) as client:
         found = client.tasks(queue, state, older, limit)
         if as_json:
             for task in found:
-                _print_json(task)
+                print_json(task)
             return
         shown = list(found)
         now = client.status()["time"]
@@ -291,16 +197,16 @@ def tasks(uri: str, queue: str, state: str | None, older: float | None, limit: i
 
     if shown:
         show_tasks(shown, now)
-    _complain(f"{counted(len(shown), 'task')}" + (", maybe more: see --limit" if len(shown) == limit else ""))
+    complain(f"{counted(len(shown), 'task')}" + (", maybe more: see --limit" if len(shown) == limit else ""))
 
 
-@_command(
+@operator_command(
     short_help="Show who holds which task.",
     epilog="""\
 iproto-server sessions 127.0.0.1:3301
 iproto-server sessions --holding 127.0.0.1:3301""",
 )
-@_URI
+@URI
 @click.option("--holding", is_flag=True, help="Only sessions that hold tasks.")
 @click.option(
     "--limit",
@@ -309,33 +215,33 @@ iproto-server sessions --holding 127.0.0.1:3301""",
     default=10,
     help="How many tasks of each session.  [default: 10]",
 )
-@_JSON
+@JSON
 def sessions(uri: str, holding: bool, limit: int, as_json: bool) -> None:
     """Show the connected sessions: user, address, since when, and the tasks that they have taken.
 
     The session that has held a task for longest comes first.
     """
-    with _connected(uri) as client:
+    with connected(uri) as client:
         found = client.sessions(limit)
         now = client.status()["time"]
     found = [session for session in found if session["taken"] or not holding]
     found.sort(key=lambda session: (session["oldest_taken_at"] or now, session["id"]))
     if as_json:
         for session in found:
-            _print_json(session)
+            print_json(session)
         return
     from iproto_server.tools.tables import show_sessions
 
     if found:
         show_sessions(found, now)
     else:
-        _complain("no session holds a task" if holding else "there are no sessions")
+        complain("no session holds a task" if holding else "there are no sessions")
 
 
 _PATH = click.Path(path_type=Path, readable=False)
 
 
-@_command(
+@operator_command(
     short_help="Show depth and age of all queues.",
     epilog="""\
 iproto-server backlog 127.0.0.1:3301
@@ -345,7 +251,7 @@ iproto-server backlog ./data --wal-dir /fast/logs --json""",
 @click.argument("source", metavar="URI_OR_DIR")
 @click.option("--wal-dir", metavar="DIR", type=_PATH, help="Where the logs are, if not in DIR.")
 @click.option("--memtx-dir", metavar="DIR", type=_PATH, help="Where the snapshots are, if not in DIR.")
-@_JSON
+@JSON
 def backlog(source: str, wal_dir: Path | None, memtx_dir: Path | None, as_json: bool) -> None:
     """Show the number of tasks by state, and the age of the oldest ready one, for all queues.
 
@@ -355,14 +261,14 @@ def backlog(source: str, wal_dir: Path | None, memtx_dir: Path | None, as_json: 
     found = _backlog_of(source, wal_dir, memtx_dir)
     if as_json:
         for queue in found:
-            _print_json(queue)
+            print_json(queue)
         return
     from iproto_server.tools.tables import show_queues
 
     if found:
         show_queues(found)
     else:
-        _complain("there are no queues")
+        complain("there are no queues")
 
 
 def _backlog_of(source: str, wal_dir: Path | None, memtx_dir: Path | None) -> list[dict[str, Any]]:
@@ -372,7 +278,7 @@ def _backlog_of(source: str, wal_dir: Path | None, memtx_dir: Path | None) -> li
     if not directory.is_dir():
         if wal_dir is not None or memtx_dir is not None:
             raise click.UsageError("--wal-dir and --memtx-dir are for a directory, and this is none")
-        with _connected(source) as client:
+        with connected(source) as client:
             return backlog_of_queues(client.queues())
     from iproto_server.errors import BoxError
     from iproto_server.storage.errors import StorageError
@@ -417,27 +323,27 @@ def _repair(
     wanted = _wanted_ids(ids)
     into = f' to "{target[0]}"' if target else ""
     _ask(f'{action.capitalize()} {counted(len(wanted), "task")} of "{queue}"{into}?', len(wanted) > 1, yes)
-    with _connected(uri) as client:
+    with connected(uri) as client:
         repaired = client.repair(action, queue, wanted, *target)
     if as_json:
         for task in repaired:
-            _print_json(task)
+            print_json(task)
     else:
         click.echo(f"{done} {counted(len(repaired), 'task')}")
 
 
-@_command(
+@operator_command(
     short_help="Make tasks ready that are taken, delayed or buried.",
     epilog="""\
 iproto-server release 127.0.0.1:3301 queue 1600000000000000000
 iproto-server tasks --json 127.0.0.1:3301 queue --state taken --older 5m | jq .id |
     iproto-server release --yes 127.0.0.1:3301 queue -""",
 )
-@_URI
+@URI
 @_QUEUE
 @_IDS
 @_YES
-@_JSON
+@JSON
 def release(uri: str, queue: str, ids: tuple[str, ...], yes: bool, as_json: bool) -> None:
     """Make tasks ready that are taken by any session, delayed or buried. The ID - reads ids from stdin.
 
@@ -447,73 +353,73 @@ def release(uri: str, queue: str, ids: tuple[str, ...], yes: bool, as_json: bool
     _repair("release", "released", uri, queue, ids, yes, as_json)
 
 
-@_command(short_help="Bury tasks.", epilog="iproto-server bury 127.0.0.1:3301 jobs 17 18")
-@_URI
+@operator_command(short_help="Bury tasks.", epilog="iproto-server bury 127.0.0.1:3301 jobs 17 18")
+@URI
 @_QUEUE
 @_IDS
 @_YES
-@_JSON
+@JSON
 def bury(uri: str, queue: str, ids: tuple[str, ...], yes: bool, as_json: bool) -> None:
     """Bury tasks in any state: nobody takes them until they are kicked or released. As release."""
     _repair("bury", "buried", uri, queue, ids, yes, as_json)
 
 
-@_command(short_help="Delete tasks.", epilog="iproto-server delete 127.0.0.1:3301 jobs 17 18")
-@_URI
+@operator_command(short_help="Delete tasks.", epilog="iproto-server delete 127.0.0.1:3301 jobs 17 18")
+@URI
 @_QUEUE
 @_IDS
 @_YES
-@_JSON
+@JSON
 def delete(uri: str, queue: str, ids: tuple[str, ...], yes: bool, as_json: bool) -> None:
     """Delete tasks in any state, for good. As release."""
     _repair("delete", "deleted", uri, queue, ids, yes, as_json)
 
 
-@_command(
+@operator_command(
     short_help="Move tasks to another queue.",
     epilog="iproto-server move 127.0.0.1:3301 jobs failed 17 18",
 )
-@_URI
+@URI
 @_QUEUE
 @click.argument("target", metavar="TARGET")
 @_IDS
 @_YES
-@_JSON
+@JSON
 def move(uri: str, queue: str, target: str, ids: tuple[str, ...], yes: bool, as_json: bool) -> None:
     """Delete tasks, and put them into the queue TARGET, where they get new ids. As release."""
     _repair("move", "moved", uri, queue, ids, yes, as_json, target)
 
 
-@_command(
+@operator_command(
     short_help="Put dead letters back into their queue.",
     epilog="""\
 iproto-server requeue 127.0.0.1:3301 jobs_dlq 17
 iproto-server tasks --json 127.0.0.1:3301 jobs_dlq | jq .id |
     iproto-server requeue --yes 127.0.0.1:3301 jobs_dlq -""",
 )
-@_URI
+@URI
 @_QUEUE
 @_IDS
 @_YES
-@_JSON
+@JSON
 def requeue(uri: str, queue: str, ids: tuple[str, ...], yes: bool, as_json: bool) -> None:
     """Put dead letters, which are in QUEUE, back into their queue, with no failed attempts. As release."""
     _repair("requeue", "put back", uri, queue, ids, yes, as_json)
 
 
-@_command(short_help="Make buried tasks ready.", epilog="iproto-server kick 127.0.0.1:3301 jobs 100")
-@_URI
+@operator_command(short_help="Make buried tasks ready.", epilog="iproto-server kick 127.0.0.1:3301 jobs 100")
+@URI
 @_QUEUE
 @click.argument("count", metavar="COUNT", type=click.IntRange(1))
 @_YES
-@_JSON
+@JSON
 def kick(uri: str, queue: str, count: int, yes: bool, as_json: bool) -> None:
     """Make up to COUNT buried tasks ready, the first ones first."""
     _ask(f'Kick up to {counted(count, "task")} of "{queue}"?', count > 1, yes)
-    with _connected(uri) as client:
+    with connected(uri) as client:
         kicked = client.kick(queue, count)
     if as_json:
-        _print_json({"kicked": kicked})
+        print_json({"kicked": kicked})
     else:
         click.echo(f"kicked {counted(kicked, 'task')}")
 
@@ -521,10 +427,12 @@ def kick(uri: str, queue: str, count: int, yes: bool, as_json: bool) -> None:
 # -- queues --
 
 
-@_command(short_help="Let takes of a queue find nothing.", epilog="iproto-server pause 127.0.0.1:3301 jobs")
-@_URI
+@operator_command(
+    short_help="Let takes of a queue find nothing.", epilog="iproto-server pause 127.0.0.1:3301 jobs"
+)
+@URI
 @_QUEUE
-@_JSON
+@JSON
 def pause(uri: str, queue: str, as_json: bool) -> None:
     """Let takes find nothing until the queue is resumed, also after a restart.
 
@@ -533,37 +441,37 @@ def pause(uri: str, queue: str, as_json: bool) -> None:
     _change("pause", "paused", uri, queue, as_json)
 
 
-@_command(short_help="Refuse puts into a queue.", epilog="iproto-server drain 127.0.0.1:3301 jobs")
-@_URI
+@operator_command(short_help="Refuse puts into a queue.", epilog="iproto-server drain 127.0.0.1:3301 jobs")
+@URI
 @_QUEUE
-@_JSON
+@JSON
 def drain(uri: str, queue: str, as_json: bool) -> None:
     """Refuse puts until the queue is resumed, also after a restart. Consumers go on."""
     _change("drain", "draining", uri, queue, as_json)
 
 
-@_command(
+@operator_command(
     short_help="End the pause, or draining, of a queue.", epilog="iproto-server resume 127.0.0.1:3301 jobs"
 )
-@_URI
+@URI
 @_QUEUE
-@_JSON
+@JSON
 def resume(uri: str, queue: str, as_json: bool) -> None:
     """End the pause, or draining, of a queue."""
     _change("resume", "running", uri, queue, as_json)
 
 
-@_command(
+@operator_command(
     short_help="Change the options of a queue.",
     epilog="""\
 iproto-server configure 127.0.0.1:3301 jobs release_limit=5 release_limit_policy=DLQ
 iproto-server configure 127.0.0.1:3301 jobs 'retry={"delay": 10, "factor": 2, "max_delay": 600}'
 iproto-server configure 127.0.0.1:3301 jobs release_limit=null""",
 )
-@_URI
+@URI
 @_QUEUE
 @click.argument("options", metavar="NAME=VALUE...", nargs=-1, required=True)
-@_JSON
+@JSON
 def configure(uri: str, queue: str, options: tuple[str, ...], as_json: bool) -> None:
     """Change options of a queue's policy: limits of attempts, retries, dead letters.
 
@@ -574,20 +482,20 @@ def configure(uri: str, queue: str, options: tuple[str, ...], as_json: bool) -> 
         name, equals, value = option.partition("=")
         if not equals or not name:
             raise click.BadParameter(f'"{option}" is not NAME=VALUE', param_hint="NAME=VALUE")
-        given[name] = _argument(value)
-    with _connected(uri) as client:
+        given[name] = json_argument(value)
+    with connected(uri) as client:
         changed = client.change("configure", queue, given)
     if as_json:
-        _print_json(changed)
+        print_json(changed)
         return
     for name, value in sorted(changed["settings"].items()):
         click.echo(f"{name}={value if isinstance(value, str) else json.dumps(value)}")
 
 
 def _change(action: str, done: str, uri: str, queue: str, as_json: bool) -> None:
-    with _connected(uri) as client:
+    with connected(uri) as client:
         changed = client.change(action, queue)
     if as_json:
-        _print_json(changed)
+        print_json(changed)
     else:
         click.echo(f'the queue "{changed["name"]}" is {done}')

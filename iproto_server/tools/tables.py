@@ -103,6 +103,23 @@ def show_sessions(sessions: Sequence[Record], now: float) -> None:
     console().print(table)
 
 
+def show_schedules(schedules: Sequence[Record]) -> None:
+    """Show schedules; times are in UTC."""
+    columns = ["schedule", "queue", "cron", "timezone", "missed", "next due", "last due", "last task"]
+    table = _table([*columns, "data", "last error"])
+    for schedule in schedules:
+        _row(
+            table,
+            *(schedule[name] for name in ("name", "queue", "cron", "timezone", "missed")),
+            moment(schedule["next_due"]),
+            moment(schedule["last_due"]),
+            schedule["last_task"],
+            payload(schedule["data"], _DATA_WIDTH),
+            schedule["last_error"],
+        )
+    console().print(table)
+
+
 def show_status(address: str, status: Record) -> None:
     """Show the state of a server. A real Tarantool tells less."""
     table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))

@@ -218,3 +218,18 @@ def managed_tubes(queue: QueueState, producer: Producer, admin: Admin) -> list[M
         }
         found += [ManagedLegacyTube(queue, queue_space, tube, producer, admin) for tube in sorted(tubes)]
     return found
+
+
+def tube_by_name(queue: QueueState, producer: Producer, admin: Admin, name: str) -> ManagedLegacyTube | None:
+    """Return a tube of an existing space by its name `SPACE/TUBE`, also if it was never used; else None.
+
+    Parameters:
+        queue: the queue.
+        producer, admin: its functions for clients.
+        name: the name; of several spaces that fit, the one with the longest name counts.
+    """
+    for queue_space in sorted(queue.registry.spaces.values(), key=lambda each: -len(each.space.name)):
+        prefix = f"{queue_space.space.name}/"
+        if name.startswith(prefix) and len(name) > len(prefix):
+            return ManagedLegacyTube(queue, queue_space, name.removeprefix(prefix), producer, admin)
+    return None

@@ -9,7 +9,7 @@ from typing import Final
 from iproto_server import Application, Box, ManagedQueue
 from queue_lua_compat.legacy.admin import Admin
 from queue_lua_compat.legacy.consumer import Consumer
-from queue_lua_compat.legacy.management import managed_tubes
+from queue_lua_compat.legacy.management import managed_tubes, tube_by_name
 from queue_lua_compat.legacy.producer import Producer
 from queue_lua_compat.legacy.registry import Registry
 from queue_lua_compat.legacy.state import QueueState
@@ -36,6 +36,7 @@ class LegacyQueue(QueueState):
         producer, consumer, admin = Producer(self), Consumer(self), Admin(self)
         application.metrics(admin.counters)
         application.queues(self.managed)
+        application.queue_by_name(self.managed_by_name)
         self._producer, self._admin = producer, admin
         functions = (
             *(producer.put, producer.put_unique, producer.urgent, producer.put_many, producer.put_with),
@@ -67,6 +68,10 @@ class LegacyQueue(QueueState):
     def managed(self, box: Box) -> Iterable[ManagedQueue]:
         """Return the tubes for operators."""
         return managed_tubes(self, self._producer, self._admin)
+
+    def managed_by_name(self, box: Box, name: str) -> ManagedQueue | None:
+        """Return a tube for operators by its name, also one without tasks; None if there is no such space."""
+        return tube_by_name(self, self._producer, self._admin, name)
 
     def _disconnected(self) -> None:
         """Release the tasks of a closed connection."""

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any, Final
 
-from iproto_server import STILL_WAITING, Box, BoxError, IteratorType, Space, Tuple, WaitQueue
-from queue_lua_compat.due_timer import DueTimer
+from iproto_server import STILL_WAITING, Box, BoxError, DueTimer, IteratorType, Space, Tuple, WaitQueue
 from queue_lua_compat.legacy.statistics import Statistics
 from queue_lua_compat.legacy.task import (
     BURIED,

@@ -46,7 +46,7 @@ class TubeDriver(ABC):
     changes. State that a driver keeps beside its spaces has to follow a rollback: with `box.on_rollback`, or
     a trigger's `undo`.
 
-    Time: a driver whose tasks have deadlines creates a `queue_lua_compat.due_timer.DueTimer`, schedules each
+    Time: a driver whose tasks have deadlines creates an `iproto_server.DueTimer`, schedules each
     deadline (best from an `on_replace` trigger of its space), begins it in `start` and stops it in `stop`.
     `drivers.ttl.TimedDriver` is an example.
 

@@ -12,8 +12,7 @@ from collections.abc import Callable
 from functools import partial
 from uuid import UUID, uuid4
 
-from iproto_server import Box, BoxError, Tuple
-from queue_lua_compat.due_timer import DueTimer
+from iproto_server import Box, BoxError, DueTimer, Tuple
 from queue_lua_compat.retries import Retries
 from queue_lua_compat.tubes import timestamps
 from queue_lua_compat.tubes.arguments import as_text

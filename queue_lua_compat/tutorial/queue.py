@@ -21,6 +21,7 @@ from iproto_server import (
     Application,
     Box,
     BoxError,
+    DueTimer,
     ErrorCode,
     IteratorType,
     ManagedQueue,
@@ -29,7 +30,6 @@ from iproto_server import (
     Waiter,
     WaitQueue,
 )
-from queue_lua_compat.due_timer import DueTimer
 from queue_lua_compat.lua_numbers import at_least_one, key_of, number, shown
 from queue_lua_compat.policies.attempts import Cause
 from queue_lua_compat.policies.options import QUEUE_OPTIONS, ReleaseLimitPolicy

@@ -7,8 +7,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from iproto_server import Box
-from queue_lua_compat.due_timer import DueTimer
+from iproto_server import Box, DueTimer
 from queue_lua_compat.retries import RETRY_AFTER
 
 _DUE_BATCH = 1000

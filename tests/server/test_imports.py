@@ -37,6 +37,7 @@ MODULES: Final = "tests.server.modules_application:app"
 
 NOT_FOR_A_START: Final = {
     "anyio": "belongs to starlette",
+    "cronsim": "computes due times of schedules",
     "ctypes": "calls ICU, for indexes with a collation",
     "difflib": "suggests keys of a configuration file",
     "email": "belongs to importlib.metadata",
@@ -67,6 +68,7 @@ NOT_FOR_A_START: Final = {
     "tomllib": "reads a configuration file",
     "uvicorn": "serves HTTP",
     "yaml": "is the format of `cat` and of a configuration file",
+    "zoneinfo": "computes due times of schedules",
 }
 """Modules, with all that is in them, that a plain server does without, and what they are for."""
 

@@ -222,6 +222,9 @@ class Box(BoxCore):
         if self.is_read_only != is_read_only:
             self.transactions.is_read_only = is_read_only
             self.announce()
+            if not is_read_only:
+                for function in self.when_writable:
+                    function()
 
     def _configure(self, options: Mapping[str, Any]) -> None:
         """Change the options of a box without a server."""

@@ -56,6 +56,7 @@ class BoxCore(ABC):
         pinned_snapshot: returns the signature of the snapshot that a backup keeps; set by the server.
         run_coroutine: runs a coroutine as a session and returns a waiter for its end; set by the server.
         generation: 1 after the start, plus one for each reload of application code.
+        when_writable: called when changes are allowed again after the box was read-only.
         local_watchers: the watchers that this generation of the code has set.
     """
 
@@ -85,6 +86,7 @@ class BoxCore(ABC):
         self.run_coroutine: Callable[[Session, Coroutine[Any, Any, object]], Waiter] = _no_event_loop
         self.events = Events(self.transactions)
         self.generation = 1
+        self.when_writable: list[Callable[[], object]] = []
         self.local_watchers: dict[PausableWatcher, None] = {}
         self.kept_snapshots: Callable[[], list[Mapping[int, int]]] = list
         self.is_stopping = False

@@ -41,6 +41,18 @@ class ApplicationQueues:
                 return queue
         raise BoxError.procedure(f'there is no queue "{name}"')
 
+    def find_or_begin(self, name: str) -> ManagedQueue:
+        """Return the queue of a name, also one that begins with its first task. Raises BoxError if none."""
+        for queue in self.all():
+            if queue.name == name:
+                return queue
+        for application in self._applications():
+            for find in application.queue_finders:
+                found = find(self._box, name)
+                if found is not None:
+                    return found
+        raise BoxError.procedure(f'there is no queue "{name}"')
+
     def _of(self, name: str, source: Queues) -> list[ManagedQueue]:
         """Return an application's queues; none after an error, which is logged once in a row."""
         try:

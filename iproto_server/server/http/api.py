@@ -6,7 +6,7 @@ It calls the procedures `operator.…`, which check the user's rights and log re
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import parse_qsl, unquote_to_bytes
 
@@ -41,6 +41,8 @@ _STATUSES: Final = {
 """HTTP statuses of errors; that of others is 400, too."""
 
 Handler = Callable[[Request], Awaitable[Response]]
+Methods = Mapping[str, Handler]
+"""The handlers of a path by method."""
 
 
 class Api:
@@ -67,30 +69,33 @@ class Api:
         self._queues = queues
         self._logins = logins
         self._history = history
-        self._handlers: dict[tuple[str, ...], tuple[str, Handler]] = {
-            ("login",): ("POST", logins.log_in),
-            ("logout",): ("POST", logins.log_out),
-            ("session",): ("GET", logins.session),
-            ("status",): ("GET", self._status),
-            ("sessions",): ("GET", self._sessions),
-            ("queues",): ("GET", self._list_queues),
-            ("snapshot",): ("POST", self._snapshot),
-            ("history",): ("GET", self._show_history),
-            ("openapi.json",): ("GET", self._openapi),
+        self._handlers: dict[tuple[str, ...], Methods] = {
+            ("login",): {"POST": logins.log_in},
+            ("logout",): {"POST": logins.log_out},
+            ("session",): {"GET": logins.session},
+            ("status",): {"GET": self._status},
+            ("sessions",): {"GET": self._sessions},
+            ("queues",): {"GET": self._list_queues},
+            ("schedules",): {"GET": self._list_schedules},
+            ("snapshot",): {"POST": self._snapshot},
+            ("history",): {"GET": self._show_history},
+            ("openapi.json",): {"GET": self._openapi},
         }
 
     async def handle(self, request: Request) -> Response:
         """Answer a request; errors are JSON objects with a text."""
         try:
-            method, handler = self._find(request)
-            if request.method != method and not (method == "GET" and request.method == "HEAD"):
-                return json_response({"error": f"this takes {method}"}, 405, {"Allow": method})
+            methods = self._find(request)
+            handler = methods.get("GET" if request.method == "HEAD" else request.method)
+            if handler is None:
+                allowed = ", ".join(methods)
+                return json_response({"error": f"this takes {allowed}"}, 405, {"Allow": allowed})
             return await handler(request)
         except ApiError as error:
             return json_response({"error": error.message}, error.status)
 
-    def _find(self, request: Request) -> tuple[str, Handler]:
-        """Return the method and the handler of a path. Raises ApiError 404."""
+    def _find(self, request: Request) -> Methods:
+        """Return the handlers of a path. Raises ApiError 404."""
         # The path as it was sent: names of queues may have slashes, as %2F.
         raw: bytes = request.scope["raw_path"]
         parts = tuple(
@@ -102,26 +107,32 @@ class Api:
             return found
         if parts[0] == "queues" and len(parts) > 1:
             return self._find_of_queue(parts[1], parts[2:])
+        if parts[0] == "schedules" and len(parts) == 2:
+            name = parts[1]
+            return {
+                "PUT": lambda request: self._schedule(request, name),
+                "DELETE": lambda request: self._unschedule(request, name),
+            }
         raise ApiError(404, "there is no such path; see /api/openapi.json")
 
-    def _find_of_queue(self, name: str, parts: Sequence[str]) -> tuple[str, Handler]:
+    def _find_of_queue(self, name: str, parts: Sequence[str]) -> Methods:
         match parts:
             case []:
-                return "GET", lambda request: self._show_queue(request, name)
+                return {"GET": lambda request: self._show_queue(request, name)}
             case ["tasks"]:
-                return "GET", lambda request: self._list_tasks(request, name)
+                return {"GET": lambda request: self._list_tasks(request, name)}
             case ["tasks", task_id]:
-                return "GET", lambda request: self._show_task(request, name, task_id)
+                return {"GET": lambda request: self._show_task(request, name, task_id)}
             case ["put"]:
-                return "POST", lambda request: self._put(request, name)
+                return {"POST": lambda request: self._put(request, name)}
             case ["kick"]:
-                return "POST", lambda request: self._kick(request, name)
+                return {"POST": lambda request: self._kick(request, name)}
             case [action] if action in _WITH_IDS:
-                return "POST", lambda request: self._repair(request, name, action)
+                return {"POST": lambda request: self._repair(request, name, action)}
             case [action] if action in _OF_QUEUES:
-                return "POST", lambda request: self._change(request, name, action)
+                return {"POST": lambda request: self._change(request, name, action)}
             case ["configure"]:
-                return "POST", lambda request: self._configure(request, name)
+                return {"POST": lambda request: self._configure(request, name)}
         raise ApiError(404, "there is no such path; see /api/openapi.json")
 
     # -- reading --
@@ -183,6 +194,16 @@ class Api:
             await self._call(session, "queue", name)
         return json_response(self._history.columns(name))
 
+    async def _list_schedules(self, request: Request) -> Response:
+        session = self._begin(request)
+        found = await self._call(session, "schedules")
+        shown: list[object] = []
+        for schedule in found:
+            shown.append(_shown_schedule(schedule))
+            if len(shown) % 20 == 0:
+                await asyncio.sleep(0)  # large payloads take a while
+        return json_response({"schedules": shown})
+
     async def _openapi(self, request: Request) -> Response:
         return json_response(OPENAPI)
 
@@ -220,6 +241,15 @@ class Api:
         given = await read_object(request, "options")
         return json_response(plain(await self._call(session, "configure", name, given.get("options"))))
 
+    async def _schedule(self, request: Request, name: str) -> Response:
+        session = self._begin(request)
+        given = await read_object(request, "queue", "cron", "timezone", "missed", "data", "options")
+        return json_response(_shown_schedule(await self._call(session, "schedule", name, given)))
+
+    async def _unschedule(self, request: Request, name: str) -> Response:
+        session = self._begin(request)
+        return json_response(_shown_schedule(await self._call(session, "unschedule", name)))
+
     async def _snapshot(self, request: Request) -> Response:
         session = self._begin(request)
         await read_object(request)
@@ -242,7 +272,7 @@ class Api:
             try:
                 result = function(list(arguments))
             except BoxError as error:
-                if error.code == ErrorCode.PROC_LUA and name != "queues" and not self._has_queue(arguments):
+                if error.code == ErrorCode.PROC_LUA and self._is_missing(name, arguments):
                     raise ApiError(404, error.message) from error
                 raise
             return await result if isinstance(result, Waiter) else result
@@ -257,14 +287,23 @@ class Api:
             failure = procedure_error(PREFIX + name, error, session)
             raise ApiError(500, failure.message) from error
 
-    def _has_queue(self, arguments: Sequence[Any]) -> bool:
-        """Whether the first argument is the name of a queue, or no name."""
-        name = arguments[0] if arguments else None
-        return not isinstance(name, str) or any(queue.name == name for queue in self._queues.all())
+    def _is_missing(self, name: str, arguments: Sequence[Any]) -> bool:
+        """Whether a refused call is about a queue or a schedule that does not exist."""
+        if name in ("queues", "schedule", "schedules"):
+            return False
+        if name == "unschedule":
+            return True
+        queue = arguments[0] if arguments else None
+        return isinstance(queue, str) and all(each.name != queue for each in self._queues.all())
 
 
 def _task(task: dict[str, Any]) -> object:
     return plain({**task, "id": str(task["id"])})
+
+
+def _shown_schedule(schedule: dict[str, Any]) -> object:
+    last = schedule["last_task"]
+    return plain({**schedule, "last_task": None if last is None else str(last)})
 
 
 def _check_parameters(request: Request, names: Sequence[str]) -> None:

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from iproto_server.managed_queue import TaskState
 from iproto_server.program_version import PROGRAM_VERSION
+from iproto_server.server.schedules.schedule import Missed
 
 _Json = dict[str, Any]
 
@@ -50,6 +51,29 @@ _TASK: Final = _of(
     },
 )
 _TASKS: Final = _of("array", items=_TASK)
+_SCHEDULE_NAME: Final = _parameter("name", _TEXT, "name of the schedule", "path")
+_DEFINITION: Final = {
+    "queue": {**_TEXT, "description": "name of the queue"},
+    "cron": {**_TEXT, "description": "cron expression of 5 fields, or 6 with the second first"},
+    "timezone": {**_TEXT, "description": "name of an IANA time zone", "default": "UTC"},
+    "missed": {**_of("string", enum=[policy.value for policy in Missed]), "default": "latest"},
+    "data": {"description": "the payload of each task"},
+    "options": {**_of("object"), "description": "options of each put"},
+}
+_SCHEDULE: Final = _of(
+    "object",
+    description="A schedule. Times are in seconds since 1970.",
+    properties={
+        "name": _TEXT,
+        **_DEFINITION,
+        "next_due": {"type": ["integer", "null"]},
+        "last_due": {"type": ["integer", "null"]},
+        "last_put": {"type": ["number", "null"]},
+        "last_task": {"type": ["string", "null"]},
+        "last_error": {"type": ["string", "null"]},
+        "failed_at": {"type": ["number", "null"]},
+    },
+)
 
 
 def _operation(
@@ -190,6 +214,23 @@ OPENAPI: Final[_Json] = {
                 _object("options", options=_of("object", minProperties=1)),
                 (_NAME,),
             )
+        },
+        "/api/schedules": {
+            "get": _operation(
+                "List the schedules in the order of their names.",
+                _object("schedules", schedules=_of("array", items=_SCHEDULE)),
+            )
+        },
+        "/api/schedules/{name}": {
+            "put": _operation(
+                "Create or replace a schedule, which puts a task at each due time of a cron expression.",
+                _SCHEDULE,
+                _object("queue", "cron", **_DEFINITION),
+                (_SCHEDULE_NAME,),
+            ),
+            "delete": _operation(
+                "Remove a schedule; its tasks stay.", _SCHEDULE, parameters=(_SCHEDULE_NAME,)
+            ),
         },
         "/api/snapshot": {
             "post": _operation(

@@ -11,8 +11,7 @@ import math
 from collections.abc import Callable
 from typing import Any, ClassVar, Final
 
-from iproto_server import Box, Space, Tuple
-from queue_lua_compat.due_timer import DueTimer
+from iproto_server import Box, DueTimer, Space, Tuple
 from queue_lua_compat.tubes import timestamps
 from queue_lua_compat.tubes.arguments import chosen, number, whole
 from queue_lua_compat.tubes.driver import (

@@ -31,7 +31,7 @@ class ApiClient:
     ) -> HttpAnswer:
         """Send a request; a body is JSON unless it is given as bytes."""
         all_headers = {"Cookie": self.cookie} if self.cookie else {}
-        if method == "POST":
+        if method in ("POST", "PUT"):
             all_headers["Content-Type"] = "application/json"
             raw = json.dumps({} if body is None else body).encode() if raw is None else raw
         answer = request(self.port, f"/api/{path}", method, all_headers | dict(headers or {}), body=raw)
@@ -46,6 +46,14 @@ class ApiClient:
     def post(self, path: str, **body: object) -> Any:
         """Return what a POST answers."""
         return _value(self.send("POST", path, body))
+
+    def put(self, path: str, **body: object) -> Any:
+        """Return what a PUT answers."""
+        return _value(self.send("PUT", path, body))
+
+    def delete(self, path: str) -> Any:
+        """Return what a DELETE answers."""
+        return _value(self.send("DELETE", path))
 
     def refused(self, path: str, body: object = None, method: str = "POST") -> tuple[int, str]:
         """Return the status and the text of a request that is refused."""

@@ -92,7 +92,7 @@ class TestReading:
         assert {"queues", "kick", "snapshot"} <= set(operator["may"])
         assert viewer.get("session") == {
             "user": "viewer",
-            "may": ["queue", "queues", "sessions", "status", "task", "tasks"],
+            "may": ["queue", "queues", "schedules", "sessions", "status", "task", "tasks"],
         }
 
     @pytest.mark.usefixtures("ids")

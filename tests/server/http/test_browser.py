@@ -196,6 +196,47 @@ def test_putting_a_task_with_the_keyboard(browser: Browser, site: str, queue: Ip
     browser.wait_for_text("#counts [data-state=delayed]", "1")
 
 
+def test_schedules(browser: Browser, site: str, queue: IprotoClient) -> None:
+    log_in(browser, site, "operator")
+    browser.click("#to-schedules")
+    browser.wait_for_text("main", "There are no schedules.")
+    browser.click("#new")
+    browser.write("#schedule input[name=name]", "nightly/report")
+    browser.write("#schedule input[name=queue]", TUBE)
+    browser.write("#schedule input[name=cron]", "61 2 1 1 *")
+    browser.write("#schedule textarea", '{"kind": "report"}')
+    browser.write("#schedule input[name=options]", '{"pri": 3}')
+    browser.click("#schedule button.main")
+    browser.wait_for_text("#schedule [role=alert]", "has a bad minute")
+    browser.run("document.querySelector('#schedule input[name=cron]').value = '30 2 1 1 *'")  # the rest stays
+    browser.click("#schedule button.main")
+    browser.wait_for_text("#message", "The schedule nightly/report is next due at 20")
+    browser.wait_for_text("#schedules", '{"kind":"report"}')
+    [schedule] = queue.call("operator.schedules").data[0]
+    assert (schedule["queue"], schedule["data"], schedule["options"]) == (
+        TUBE,
+        {"kind": "report"},
+        {"pri": 3},
+    )
+    browser.click("#schedules [data-action=change]")
+    browser.click("#schedule option[value=all]")
+    browser.click("#schedule button.main")
+    browser.wait_for_text("#schedules", "all")
+    [changed] = queue.call("operator.schedules").data[0]
+    assert changed == {**schedule, "missed": "all"}
+    log_in(browser, site, "viewer")
+    browser.click("#to-schedules")
+    browser.find("#schedules")
+    for selector in ("#new", "#schedules button"):
+        assert browser.run("return document.querySelector(arguments[0])", selector) is None, selector
+    log_in(browser, site, "operator")
+    browser.click("#to-schedules")
+    browser.click("#schedules [data-action=remove]")
+    browser.wait_for_text("dialog", "Remove the schedule nightly/report?")
+    browser.click("#confirm")
+    browser.wait_for_text("main", "There are no schedules.")
+
+
 def test_who_may_only_read_is_offered_no_action(browser: Browser, site: str, queue: IprotoClient) -> None:
     put(queue, 3)
     log_in(browser, site, "viewer")

@@ -129,4 +129,6 @@ def test_every_query_answers(server: RunningServer, prometheus: Prometheus) -> N
 
 def test_every_series_of_the_queries_is_there(server: RunningServer) -> None:
     work(server.address)
+    with IprotoClient.at(server.address) as client:
+        assert client.call("operator.schedule", "nightly", {"queue": "queue", "cron": "0 0 1 1 *"}).ok
     assert queried() - metrics(http_port(server)).keys() == set()

@@ -40,4 +40,10 @@ export const get = (path, parameters = {}) => send(path + query(parameters), {})
 export const post = (path, body = {}) =>
   send(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
 
+export const put = (path, body) =>
+  send(path, { method: "PUT", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
+
+export const remove = (path) => send(path, { method: "DELETE" });
+
 export const ofQueue = (name, rest = "") => `queues/${encode(name)}${rest}`;
+export const ofSchedule = (name) => `schedules/${encode(name)}`;

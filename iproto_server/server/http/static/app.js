@@ -1,9 +1,10 @@
-// The dashboard: login, overview, and a page for each queue (#/queues/NAME).
+// The dashboard: login, overview, the schedules (#/schedules), and a page for each queue (#/queues/NAME).
 
 import { html, render, useCallback, useEffect, useState } from "./preact.js";
 import { get, post } from "./api.js";
 import { Overview } from "./overview.js";
 import { QueuePage } from "./queue.js";
+import { SchedulesPage } from "./schedules.js";
 
 const TOKEN = "#token=";
 
@@ -35,7 +36,8 @@ function Login({ onLogin, note }) {
 
 function route() {
   const [, page, name] = location.hash.split("/");
-  return page === "queues" && name ? unescapeName(name) : null;
+  if (page === "schedules") return { page, queue: null };
+  return { page: "queues", queue: page === "queues" && name ? unescapeName(name) : null };
 }
 
 function unescapeName(text) {
@@ -56,10 +58,10 @@ function unescapeName(text) {
 function App() {
   const [session, setSession] = useState(undefined);
   const [note, setNote] = useState("");
-  const [queue, setQueue] = useState(route);
+  const [{ page, queue }, setRoute] = useState(route);
 
   useEffect(() => {
-    const changed = () => setQueue(route());
+    const changed = () => setRoute(route());
     addEventListener("hashchange", changed);
     return () => removeEventListener("hashchange", changed);
   }, []);
@@ -84,8 +86,8 @@ function App() {
     begin();
   }, []);
   useEffect(() => {
-    document.title = queue === null ? "Queues" : `${queue} – queue`;
-  }, [queue]);
+    document.title = page === "schedules" ? "Schedules" : queue === null ? "Queues" : `${queue} – queue`;
+  }, [page, queue]);
 
   const failed = useCallback((error) => {
     if (error.status === 401) {
@@ -105,14 +107,17 @@ function App() {
   if (session === null) return html`<header>${heading}</header><${Login} onLogin=${setSession} note=${note} />`;
   return html`<header>
       ${heading}
+      <a id="to-schedules" href="#/schedules">Schedules</a>
       <span class="who"><span>${session.user}</span><button onClick=${logOut}>Log out</button></span>
     </header>
     <main>
       ${!session.may.includes("queues")
         ? html`<p class="problem">The user ${session.user} may not look at queues: it needs the right “read” on the universe.</p>`
-        : queue === null
-          ? html`<${Overview} may=${session.may} failed=${failed} />`
-          : html`<${QueuePage} key=${queue} name=${queue} may=${session.may} failed=${failed} />`}
+        : page === "schedules"
+          ? html`<${SchedulesPage} may=${session.may} failed=${failed} />`
+          : queue === null
+            ? html`<${Overview} may=${session.may} failed=${failed} />`
+            : html`<${QueuePage} key=${queue} name=${queue} may=${session.may} failed=${failed} />`}
     </main>`;
 }
 

@@ -1,8 +1,9 @@
 // The page of a queue: its figures, tasks and actions.
 
-import { html, useEffect, useRef, useState } from "./preact.js";
+import { html, useState } from "./preact.js";
 import { encode, get, ofQueue, post } from "./api.js";
 import { Chart, QUEUE_CHARTS } from "./charts.js";
+import { Confirm, Dialog } from "./dialogs.js";
 import { count, duration, payload, plural, time } from "./format.js";
 import { usePolled } from "./polling.js";
 
@@ -19,27 +20,6 @@ const FITS = {
   delete: ["ready", "taken", "delayed", "buried", "done"],
   requeue: ["ready", "taken", "delayed", "buried"],
 };
-
-function Dialog({ title, onClose, children }) {
-  const element = useRef(null);
-  useEffect(() => {
-    element.current.showModal();
-  }, []);
-  return html`<dialog ref=${element} aria-label=${title} onClose=${onClose}><h2>${title}</h2>${children}</dialog>`;
-}
-
-function Confirm({ question, verb, onYes, onClose }) {
-  const yes = () => {
-    onClose();
-    onYes();
-  };
-  return html`<${Dialog} title=${question} onClose=${onClose}>
-    <div class="row">
-      <button class="danger" id="confirm" onClick=${yes}>${verb}</button>
-      <button onClick=${onClose} autofocus>Cancel</button>
-    </div>
-  <//>`;
-}
 
 function TaskDialog({ task, actions, act, onClose }) {
   const facts = [

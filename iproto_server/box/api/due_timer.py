@@ -1,4 +1,4 @@
-"""One timer for the earliest deadline of a queue, however many tasks it has."""
+"""One timer for the earliest of many deadlines, such as those of all tasks of a queue."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from functools import partial
 from typing import Final
 from weakref import WeakValueDictionary
 
-from iproto_server import Box, Timer
-from queue_lua_compat.retries import RETRY_AFTER
+from iproto_server.box.api.box import Box
+from iproto_server.box.clock import Timer
 
-logger = logging.getLogger("queue_lua_compat.due_timer")
+logger = logging.getLogger("iproto_server.due_timer")
 
+RETRY_AFTER: Final = 1.0
+"""Seconds between two attempts."""
 _NANOSECONDS: Final = 1_000_000_000
-_KEPT: Final = "queue_lua_compat.due_timer"
+_KEPT: Final = "iproto_server.due_timer"
 
 
 class DueTimer:

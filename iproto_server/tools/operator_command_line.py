@@ -1,0 +1,131 @@
+"""What the commands for operators of a running server have in common.
+
+What a command needs is imported when it runs: serving must not wait for rich and textual.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from iproto_server.tools.commands import ExampleCommand
+
+if TYPE_CHECKING:
+    from iproto_server.tools.client import ServerUri
+    from iproto_server.tools.operator_client import OperatorClient
+
+_USER, _PASSWORD = "TT_CLI_USERNAME", "TT_CLI_PASSWORD"
+"""The variables of Tarantool's own command `tt connect`."""
+
+URI: Final = click.argument("uri", metavar="URI")
+JSON: Final = click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
+
+_ABOUT_URI: Final = """
+
+    URI is [USER[:PASSWORD]@]HOST:PORT or [USER[:PASSWORD]@]unix:PATH, with ?transport=ssl&ssl_ca_file=FILE
+    behind it for TLS. The user and the password may be in TT_CLI_USERNAME and TT_CLI_PASSWORD; a missing
+    password is asked for.
+    """
+
+
+class Failure(Exception):
+    """A command ends with exit status 1; the message is one line for the user."""
+
+
+def complain(text: str) -> None:
+    """Print a text on stderr, in one line."""
+    click.echo(f"iproto-server: {' '.join(text.split())}", err=True)
+
+
+def operator_command(**settings: Any) -> Callable[[Callable[..., int | None]], click.Command]:
+    """Make a command whose failures are one line on stderr and exit status 1."""
+
+    def make(function: Callable[..., int | None]) -> click.Command:
+        @wraps(function)
+        def run(**arguments: Any) -> int:
+            from iproto_server.tools.client import ClientError
+            from iproto_server.tools.operator_client import CallError
+
+            try:
+                return function(**arguments) or 0
+            except (Failure, ClientError, CallError) as error:
+                complain(str(error))
+                return 1
+            except BrokenPipeError:
+                # Whoever reads has seen enough. Python would complain when it flushes at its end.
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+                return 0
+
+        run.__doc__ = (function.__doc__ or "") + _ABOUT_URI
+        return click.command(cls=ExampleCommand, **settings)(run)
+
+    return make
+
+
+def server_uri(text: str) -> ServerUri:
+    """Read a URI, and complete it with a user and a password of the environment or the terminal.
+
+    Parameters:
+        text: `[USER[:PASSWORD]@]ADDRESS[?PARAMETERS]`.
+
+    Raises:
+        click.BadParameter: it is none.
+    """
+    from iproto_server.tools.client import ServerUri
+
+    try:
+        uri = ServerUri.parse(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="URI") from None
+    if uri.user is None:
+        uri = replace(uri, user=os.environ.get(_USER) or None)
+    if uri.user is not None and uri.password is None:
+        password = os.environ.get(_PASSWORD)
+        if password is None and sys.stdin.isatty():
+            password = click.prompt(f"Password of {uri.user}", hide_input=True, err=True, default="")
+        uri = replace(uri, password=password)
+    return uri
+
+
+@contextmanager
+def connected(uri: str) -> Iterator[OperatorClient]:
+    """A block with a connection to a server.
+
+    Parameters:
+        uri: the server.
+
+    Raises:
+        ClientError: there is no connection to be had.
+        click.BadParameter: the URI is wrong.
+    """
+    from iproto_server.tools.operator_client import OperatorClient
+
+    with OperatorClient(server_uri(uri)) as client:
+        yield client
+
+
+def print_json(value: object) -> None:
+    """Print a value as a line of JSON."""
+    from iproto_server.tools.json_record import json_text
+
+    click.echo(json_text(value))
+
+
+def json_argument(text: str) -> object:
+    """Return the value of a JSON text, or else the text itself."""
+    try:
+        return json.loads(text, parse_constant=_no_constant)
+    except ValueError:
+        return text
+
+
+def _no_constant(name: str) -> object:
+    raise ValueError(name)
