@@ -157,7 +157,8 @@ static int exchange(PyObject *self, const Parts *parts, PyObject *key, PyObject 
     return PyDict_SetItem(parts->values, key, value) < 0 || add_key(parts, key, value, moment) < 0 ? -1 : 0;
 }
 
-/* Set the value of a key, or remove it where that is NULL. Returns None, or NULL, maybe without an exception. */
+/* Set the value of a key, or remove it where that is NULL. Returns None, for a removed key its moment; NULL, maybe
+ * without an exception. */
 static PyObject *change(PyObject *self, PyObject *key, PyObject *value, PyObject *moment)
 {
     Parts parts;
@@ -174,6 +175,8 @@ static PyObject *change(PyObject *self, PyObject *key, PyObject *value, PyObject
     Py_XINCREF(moment_before);
     int failed = exchange(self, &parts, key, before, keys, moment_before, value, moment);
     Py_XDECREF(before);
+    if (!failed && !value)
+        return moment_before; /* there is one, as the key was there */
     Py_XDECREF(moment_before);
     return failed ? NULL : Py_NewRef(Py_None);
 }
@@ -214,7 +217,7 @@ METHOD_FUNCTION(method_remove)
 
 static Method methods[METHODS] = {
     METHOD_ENTRY("put", method_put, "put($self, key, value, moment=None)\n--\n\nStore a value, and when that was."),
-    METHOD_ENTRY("remove", method_remove, "remove($self, key)\n--\n\nRemove a key, which may be missing."),
+    METHOD_ENTRY("remove", method_remove, "remove($self, key)\n--\n\nRemove a key, which may be missing; return when it was put."),
 };
 
 MethodTable two_way_dict_methods = {"TransactionalTwoWayDict", prepare, methods, METHODS};

@@ -99,7 +99,7 @@ class TutorialQueue:
         self._waiting.resume_with(self._take_when_woken)
         self._waiters = self._waiting.waiters
         self._owners = TaskOwners(box, self._take_back, kept)
-        self._tasks_of = self._owners.tasks
+        self._taken_at: int | None = None  # when the task was taken that was deleted last
         self._times = TaskTimes(box, kept)
         self._ready_since = self._times.ready_since
         self._waited_since = self._times.waited.since
@@ -266,12 +266,11 @@ class TutorialQueue:
             BoxError: there is no such task, or this connection has not taken it.
         """
         key = self._own_task(task_id)
-        taken_at = self._tasks_of[self._session.current.id][key]
-        task = self._space.delete(key)
+        task = self._space.delete(key)  # the trigger removes the owner
         if task is None:
             raise _not_found(key)
         served_since = self._served_since  # calling an attribute that is no method costs more
-        served_since(taken_at, key)
+        served_since(self._taken_at, key)
         return task.as_map()
 
     def ack_many(self, box: Box, task_ids: object = _NOT_GIVEN, *_: object) -> list[TupleMap]:
@@ -474,7 +473,7 @@ class TutorialQueue:
         client."""
         if new is None:
             if old is not None:
-                self._owners.remove(old[0])
+                self._taken_at = self._owners.remove(old[0])
                 if self._ready_since:
                     self._times.removed(old[0])
                 if self._run_until:

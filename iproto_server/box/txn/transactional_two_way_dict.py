@@ -45,10 +45,15 @@ class TransactionalTwoWayDict(TransactionalDict[Key, Value]):
         """Store a value, and when that was; None keeps the moment of a key that is there."""
         self._change(key, (value, self.moment(key) if moment is None else moment))
 
-    def remove(self, key: Key) -> None:
-        """Remove a key, which may be missing."""
+    def remove(self, key: Key) -> int | None:  # type: ignore[override]  # that of others returns nothing
+        """Remove a key, which may be missing.
+
+        Returns: when it was put; None if it is missing, or that is unknown.
+        """
+        moment = self.moment(key)
         if key in self.values:
             self._change(key, ABSENT)
+        return moment
 
     def moment(self, key: Key) -> int | None:
         """Return when a key was put; None if it is missing, or that is unknown."""

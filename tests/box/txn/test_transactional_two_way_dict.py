@@ -49,9 +49,15 @@ def test_it_has_the_keys_of_each_value(box: Box, owners: TransactionalTwoWayDict
     assert owners.values == {2: 7, "three": 8, 2.5: 8, 1: 8}
     assert list(owners.values) == [2, "three", 2.5, 1]
     assert found_in(owners)[1] == {7: {2}, 8: {1, "three", 2.5}}
-    box.atomic(owners.remove, 2)
-    box.atomic(owners.remove, 99)
+    assert box.atomic(owners.remove, 2) is None
+    assert box.atomic(owners.remove, 99) is None
     assert found_in(owners) == ({"three": 8, 2.5: 8, 1: 8}, {8: {1, "three", 2.5}})
+
+
+def test_a_removed_key_tells_when_it_was_put(box: Box, owners: TransactionalTwoWayDict[Any, Any]) -> None:
+    box.atomic(owners.put, 1, 7, 1234)
+    assert box.atomic(owners.remove, 1) == 1234
+    assert box.atomic(owners.remove, 1) is None
 
 
 def test_it_uses_dicts_that_are_kept(box: Box) -> None:
