@@ -16,6 +16,7 @@ from iproto_server.storage.xlog import Block, RowEncoder, RowType
 from iproto_server.storage.xlog.encoder import delete_body, insert_body, update_body, upsert_body
 from spark.source.arrow.cell_arrays import integers, strings_of, texts
 from spark.source.decode.log_rows import LogRows
+from spark.source.decode.log_span import counting
 from spark.source.decode.packed import Buffer
 from spark.source.decode.packed_tuples import Tuples
 from spark.source.decode.row_scanner import read_rows
@@ -25,7 +26,6 @@ from spark.source.io.damage import DamageHandler
 from spark.source.options import OnDamaged
 from spark.source.schema.definitions import SpaceDefinition
 from spark.source.state.log_folder import LogFolder, NeedsFullReplay
-from spark.source.state.log_span import counting
 from tests.fuzz.draw import Draw
 from tests.fuzz.target import Target
 from tests.fuzz.twin import compared

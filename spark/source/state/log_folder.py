@@ -21,13 +21,13 @@ from iproto_server.codec import msgpack as codec
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import Change, RowType
 from spark.source.decode.log_rows import LogRows
+from spark.source.decode.log_span import ContinuityCheck, PerMember, by_member
 from spark.source.decode.packed import Buffer
 from spark.source.decode.packed_keys import PackedKeys, share_of, shares_of
 from spark.source.decode.packed_tuples import Tuples
 from spark.source.errors import SourceError
 from spark.source.schema.definitions import SpaceDefinition
 from spark.source.state.key_states import OTHER_TASK, KeyStates, LoggedOperations, record
-from spark.source.state.log_span import ContinuityCheck, PerMember, by_member
 
 logger = logging.getLogger("spark.source")
 

@@ -30,6 +30,7 @@ from spark.source.arrow.columns import row_columns
 from spark.source.arrow.filters import Filters
 from spark.source.batch.worker import WorkerSetup
 from spark.source.decode.log_rows import LogRows
+from spark.source.decode.log_span import DEFINING, ContinuityCheck, PerMember, counting
 from spark.source.decode.packed_tuples import Tuples
 from spark.source.decode.snapshot_rows import read_tuples
 from spark.source.io.block_filter import BlockFilter
@@ -37,7 +38,6 @@ from spark.source.io.byte_ranges import FileRange, group_blocks, read_blocks, sp
 from spark.source.io.damage import DamageHandler
 from spark.source.options import OnDamaged, ReadOptions
 from spark.source.state.log_folder import LogFolder, NeedsFullReplay
-from spark.source.state.log_span import DEFINING, ContinuityCheck, PerMember, counting
 from spark.source.state.replay_fallback import replay
 from spark.source.state.state_files import StateFiles, Truncation
 

@@ -28,6 +28,7 @@ from tests.programs import REPOSITORY
 from tests.real_tarantool import RealTarantool, queue_application
 from tests.running_server import QUEUE_APPLICATION
 from tests.spark.source.changing_spaces import Database, primary, space
+from tests.spark.source.chronicle import Chronicle
 from tests.storage.files import insertion
 
 PROGRAM = "tests.spark.source.streaming_query"
@@ -268,6 +269,29 @@ def test_a_stream_has_the_columns_of_changes_in_batches(spark: SparkSession, tmp
     assert [batch["numInputRows"] for batch in query.recentProgress if batch["numInputRows"]] == [1] * 4
     shown = spark.table("changes").select("space", "operation", "key.id", "after.data")
     assert sorted(map(tuple, shown.collect())) == [("jobs", "INSERT", n, '"x"') for n in range(4)]
+
+
+def test_a_change_feed_begins_with_the_rows_of_the_snapshot(spark: SparkSession, tmp_path: Path) -> None:
+    """With the option name of Delta's users; files are held meanwhile, and given up at the end."""
+    (tmp_path / "data").mkdir()
+    database = Chronicle(tmp_path / "data")
+    database.commit(database.insert(1, "a", 1), database.insert(2, "b", 2))
+    database.rotate()
+    database.snapshot()
+    database.commit(database.delete(1))
+    database.rotate()
+    options = {"readChangeFeed": "true", "space": "t", "hold_path": str(tmp_path / "held")}
+    stream = spark.readStream.format("tarantool").options(**options).load(str(tmp_path / "data"))
+    for expected in (3, 4):
+        writer = stream.select("lsn", "replica_id", "operation", "key.id").writeStream.format("parquet")
+        writer = writer.option("checkpointLocation", str(tmp_path / "checkpoint"))
+        query = writer.trigger(availableNow=True).start(str(tmp_path / "output"))
+        assert query.awaitTermination(PATIENCE)
+        rows = sorted(map(tuple, spark.read.parquet(str(tmp_path / "output")).collect()))
+        told = [(2, 0, "INSERT", 1), (2, 0, "INSERT", 2), (3, 1, "DELETE", 1), (4, 1, "REPLACE", 3)]
+        assert rows == told[:expected]
+        database.commit(database.replace(3, "c", 3))
+        database.rotate()
 
 
 def test_what_is_wrong_is_said_in_a_sentence(spark: SparkSession, tmp_path: Path) -> None:
