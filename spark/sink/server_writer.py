@@ -26,11 +26,11 @@ from pyspark.sql.types import StructType
 from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError
 from iproto_server.protocol import Key, RequestType
-from spark.sink.pipelined_client import PipelinedClient
-from spark.sink.remote_space import find_space
 from spark.sink.server_options import Operation, ServerOptions
 from spark.sink.tuples import Tuples
 from spark.source.errors import SourceError
+from spark.source.remote.pipelined_client import PipelinedClient
+from spark.source.remote.remote_space import find_space
 
 _REQUESTS = {
     Operation.REPLACE: RequestType.REPLACE,
