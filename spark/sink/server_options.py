@@ -12,6 +12,7 @@ from spark.source.errors import SourceError
 from spark.source.remote.option_values import RETRIES, TIMEOUT, parse_count, parse_seconds, parse_url
 
 IN_FLIGHT: Final = 256
+BATCHES_SPACE: Final = "spark_batches"
 
 _SPARKS_OWN: Final = frozenset({"checkpointlocation", "path"})
 """Spark also passes its own options to the writers of streams."""
@@ -22,6 +23,7 @@ class Operation(StrEnum):
 
     REPLACE = "replace"
     INSERT = "insert"
+    UPSERT = "upsert"
     DELETE = "delete"
 
 
@@ -38,6 +40,10 @@ class ServerOptions:
         in_flight: The maximum number of unanswered requests of a task.
         timeout: Seconds without data from the server while requests are unanswered.
         retries: The number of consecutive failed connections without an answer.
+        query: With `batch`: the query whose batch is written.
+        batch: The number of the batch, which is written in one transaction unless the server has it already;
+            None to write rows without a transaction.
+        batches_space: The space of batch numbers.
     """
 
     # Hidden from `repr`, because it contains the password.
@@ -49,6 +55,9 @@ class ServerOptions:
     in_flight: int = IN_FLIGHT
     timeout: float = TIMEOUT
     retries: int = RETRIES
+    query: str = ""
+    batch: int | None = None
+    batches_space: str = BATCHES_SPACE
 
     @classmethod
     def parse(cls, given: Mapping[str, str], *, streaming: bool = False) -> Self:
@@ -72,6 +81,9 @@ class ServerOptions:
             _refuse(options, "json_columns", "procedure")
         else:
             _refuse(options, "operation", "space")
+        batch, query = options.pop("batch", None), options.pop("query", "")
+        if (batch is None) != (query == ""):
+            raise SourceError('the options "query" and "batch" are given together')
         parsed = cls(
             uri=parse_url(options.pop("url", "")),
             procedure=procedure,
@@ -81,6 +93,9 @@ class ServerOptions:
             in_flight=parse_count(options.pop("in_flight", str(IN_FLIGHT)), "in_flight", 1),
             timeout=parse_seconds(options.pop("timeout", str(TIMEOUT))),
             retries=parse_count(options.pop("retries", str(RETRIES)), "retries", 0),
+            query=query,
+            batch=None if batch is None else parse_count(batch, "batch", 0),
+            batches_space=options.pop("batches_space", BATCHES_SPACE),
         )
         if options:
             names = ", ".join(f'"{name}"' for name in sorted(options))

@@ -149,6 +149,25 @@ def test_rows_replace_insert_or_delete(target: IprotoClient) -> None:
     )
 
 
+def test_an_upsert_inserts_a_row_or_assigns_its_columns(target: IprotoClient) -> None:
+    """Fields without a column keep their value; fields behind the end of the row are added."""
+    write(target, _THINGS, "id long, name string, share double", (1, "old", 0.5))
+    write(target, _THINGS, "id long", (3,))
+    options = {**_THINGS, "operation": "upsert"}
+    rows = [(1, "new", True), (2, "other", None), (3, None, False), (1, "newer", None)]
+    assert write(target, options, "id long, name string, flag boolean", *rows) == 4
+    assert [row[:3] + row[4:7] for row in stored(target, "things")] == [
+        [1, "newer", None, 0.5, None, None],
+        [2, "other", None, None, None, None],
+        [3, None, None, None, None, False],
+    ]
+
+
+def test_an_upsert_assigns_fields_of_the_format_only(target: IprotoClient) -> None:
+    told = refusal(target, {**_THINGS, "operation": "upsert"}, "id long, _extra string", (1, "[1]"))
+    assert 'column "_extra": operation=upsert assigns fields of the format only' in told
+
+
 def test_a_refused_row_is_told_with_the_servers_code_and_words(target: IprotoClient) -> None:
     """And with its number and a view of it."""
     words = refusal(target, _CALLS, "id long, name string", (1, "a"), (13, "b" * 300), (2, "c"))
@@ -287,7 +306,7 @@ def test_unix_sockets_are_reached(start_server: StartServer, tmp_path: Path) -> 
         ({"procedure": "p", "space": "s"}, "only one is allowed"),
         ({"procedure": "p", "operation": "insert"}, 'the option "operation" requires the option "space"'),
         ({"space": "s", "json_columns": "a"}, 'the option "json_columns" requires the option "procedure"'),
-        ({"space": "s", "operation": "upsert"}, 'one of replace, insert, delete, not "upsert"'),
+        ({"space": "s", "operation": "merge"}, 'one of replace, insert, upsert, delete, not "merge"'),
         ({"procedure": "p", "in_flight": "0"}, "a whole number from 1 on"),
         ({"procedure": "p", "retries": "-1"}, "a whole number from 0 on"),
         ({"procedure": "p", "timeout": "0"}, "a number of seconds above 0"),
