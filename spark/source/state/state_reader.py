@@ -47,6 +47,10 @@ BATCH_ROWS: Final = 8192
 LOG_SHARES: Final = 4
 """The maximum number of tasks due to large logs: they share the rows, but each reads all logs."""
 
+_LOG_SHARE: Final = 256 * 1024**2
+"""The minimum size in bytes of the logs for each of these tasks: to read smaller ones several times costs more
+than one task needs for their rows."""
+
 
 class TaskShare(NamedTuple):
     """The work of one task.
@@ -124,7 +128,8 @@ class StateReader(WorkerSetup, DataSourceReader):
         if state.is_rekeyed:
             return [InputPartition(TaskShare(0, 1, None))]
         logs = sum(span.stop - span.start for span in state.spans)
-        at_least = max(1, min(LOG_SHARES, logs // partition_bytes)) if partition_bytes else 1
+        share = max(partition_bytes, _LOG_SHARE)
+        at_least = max(1, min(LOG_SHARES, logs // share)) if partition_bytes else 1
         parts: list[FileRange | None] = []
         if state.snapshot is None or state.truncation is not None:
             parts = [None] * at_least
