@@ -48,8 +48,8 @@ LOG_SHARES: Final = 4
 """The maximum number of tasks due to large logs: they share the rows, but each reads all logs."""
 
 _LOG_SHARE: Final = 256 * 1024**2
-"""The minimum size in bytes of the logs for each of these tasks: to read smaller ones several times costs more
-than one task needs for their rows."""
+"""The minimum size in bytes of the logs for each of these tasks: to read smaller logs several times costs
+more than to return their rows in one task."""
 
 
 class TaskShare(NamedTuple):

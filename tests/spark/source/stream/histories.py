@@ -1,6 +1,6 @@
 """Random histories of a server and of a stream that begins with its snapshot.
 
-    python -m tests.spark.source.stream.histories --histories 20 --seed 1
+    python -m tests.spark.source.stream.histories --histories 20 --seed 1 --subject ours
 
 In a history, rows are changed, logs are rotated, checkpoints remove old files, the server is killed and
 started again, and so is the query, also between planning and reading a batch. The rows rebuilt from the
@@ -20,6 +20,7 @@ from typing import Any
 
 import msgpack
 
+from iproto_server.box.update import apply_update, apply_upsert, parse_update
 from tests.iproto_client import (
     BEGIN,
     COMMIT,
@@ -35,7 +36,9 @@ from tests.iproto_client import (
     UPSERT,
     IprotoClient,
 )
+from tests.real_tarantool import GUEST_IS_SUPER, RealTarantool
 from tests.running_server import RunningServer
+from tests.spark.sink.application import LUA
 from tests.spark.source.change_follower import ChangeFollower
 
 _APPLICATION = "tests.spark.sink.application:app"
@@ -52,13 +55,15 @@ class History:
     Parameters:
         directory: For the files of both.
         seed: Of the random choices.
+        subject: `ours`, or `tarantool` for a real one.
 
     Attributes:
         counts: The number of each kind of event.
     """
 
-    def __init__(self, directory: Path, seed: int) -> None:
+    def __init__(self, directory: Path, seed: int, subject: str = "ours") -> None:
         self._random = random.Random(seed)
+        self._subject = subject
         self._data, self._held = directory / "data", directory / "held"
         self._data.mkdir()
         self._server = self._start()
@@ -97,7 +102,10 @@ class History:
 
     # -- the server --
 
-    def _start(self) -> RunningServer:
+    def _start(self) -> RunningServer | RealTarantool:
+        if self._subject == "tarantool":
+            settings = {"wal_mode": "'write'", "wal_max_size": "6000", "checkpoint_count": "1"}
+            return RealTarantool(self._data, GUEST_IS_SUPER + LUA, settings)
         options = ["--checkpoint-count", "1", "--wal-max-size", "6000", "--wal-mode", "write"]
         return RunningServer(self._data, [_APPLICATION], options)
 
@@ -107,7 +115,7 @@ class History:
     def _write(self, count: int) -> None:
         """Change rows, some of them in transactions, and remember what the server has then."""
         for number in range(count):
-            if self._random.random() < 0.1:
+            if self._subject == "ours" and self._random.random() < 0.1:
                 header = {STREAM_ID: 1}
                 assert self._client.request(BEGIN, {}, header).ok
                 for _ in range(self._random.choice([2, 3, 200])):
@@ -146,7 +154,7 @@ class History:
 
     def _kill_server(self) -> None:
         self._client.close()
-        self._server.kill()
+        self._server.process.kill()
         self._server = self._start()
         self._client = IprotoClient(self._server.host, self._server.port)
 
@@ -214,13 +222,23 @@ class History:
 
 
 def _apply(state: Rows, row: dict[str, Any]) -> None:
-    """Make a change of the server's logs, which have whole rows."""
-    if row["operation"] == "DELETE":
+    """Make a change: our logs have whole rows, those of Tarantool also operations."""
+    kind = row["operation"]
+    if kind == "DELETE":
         state.pop(msgpack.unpackb(row["key_raw"])[0], None)
-    else:
-        assert row["operation"] in ("INSERT", "REPLACE"), row["operation"]
-        tuple_ = msgpack.unpackb(row["tuple_raw"])
-        state[tuple_[0]] = tuple_
+        return
+    new = row["tuple_raw"]
+    if kind in ("UPDATE", "UPSERT"):
+        key = msgpack.unpackb(row["key_raw"] if kind == "UPDATE" else new)[0]
+        old = state.get(key)
+        operations = parse_update(row["operations_raw"], {})
+        if old is not None:
+            apply = apply_update if kind == "UPDATE" else apply_upsert
+            new = apply(operations, msgpack.packb(old))
+        elif kind == "UPDATE":
+            return
+    tuple_ = msgpack.unpackb(new)
+    state[tuple_[0]] = tuple_
 
 
 def main() -> None:
@@ -230,10 +248,11 @@ def main() -> None:
     )
     parser.add_argument("--histories", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--subject", choices=["ours", "tarantool"], default="ours")
     arguments = parser.parse_args()
     for seed in range(arguments.seed, arguments.seed + arguments.histories):
         with tempfile.TemporaryDirectory() as directory:
-            history = History(Path(directory), seed)
+            history = History(Path(directory), seed, arguments.subject)
             history.run()
             print(seed, json.dumps(history.counts), flush=True)
 

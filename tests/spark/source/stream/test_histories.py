@@ -15,3 +15,11 @@ def test_the_rebuilt_rows_are_those_of_the_server(tmp_path: Path, seed: int) -> 
     history = History(tmp_path, seed)
     history.run()
     assert history.counts["compared"] > 5
+
+
+@pytest.mark.real_tarantool
+def test_the_rebuilt_rows_are_those_of_a_real_tarantool(tmp_path: Path) -> None:
+    """Its logs have operations in place of rows."""
+    history = History(tmp_path, 1, "tarantool")
+    history.run()
+    assert history.counts["compared"] > 5
