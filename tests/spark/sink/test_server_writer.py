@@ -25,7 +25,7 @@ from spark.sink.server_writer import Written, send_rows, server_stream_writer, s
 from spark.source.errors import SourceError
 from tests.conftest import StartServer
 from tests.iproto_client import IprotoClient
-from tests.running_server import RunningServer
+from tests.running_server import QUEUE_APPLICATION, RunningServer
 from tests.spark.sink.application import PASSWORD, USER
 from tests.spark.sink.rows import batch, columns
 
@@ -286,6 +286,19 @@ def test_every_row_is_there_when_the_server_was_killed_in_the_middle(tmp_path: P
         first.kill()
         for server in started:
             server.stop()
+
+
+def test_repeated_puts_with_a_unique_key_are_one_task(start_server: StartServer) -> None:
+    """The options of a put are a column with a struct."""
+    server = start_server([QUEUE_APPLICATION])
+    options = StructType().add("unique_key", "string").add("unique_for", "long")
+    schema = columns("data string", options=options)
+    rows = [(f"task {number}", {"unique_key": f"row {number}", "unique_for": 3600}) for number in range(3)]
+    given = {"url": server.address, "procedure": "queue.put"}
+    for _ in range(2):
+        send_rows(ServerOptions.parse(given), schema, iter([batch(schema, rows)]))
+    with IprotoClient(server.host, server.port) as client:
+        assert len(stored(client, "queue")) == 3
 
 
 def test_unix_sockets_are_reached(start_server: StartServer, tmp_path: Path) -> None:
