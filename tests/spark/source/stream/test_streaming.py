@@ -24,6 +24,7 @@ from pyspark.sql import SparkSession
 from iproto_server.storage.directory import list_files
 from iproto_server.storage.xlog import FileType
 from tests.conftest import StartServer
+from tests.iproto_client import IprotoClient
 from tests.programs import REPOSITORY
 from tests.real_tarantool import RealTarantool, queue_application
 from tests.running_server import QUEUE_APPLICATION
@@ -112,16 +113,20 @@ class Query:
         directory: Where the logs are.
         output: Where the rows go; the checkpoint is beside it.
         when: `once`, if it is to end by itself.
+        options: Further options of the source.
 
     Attributes:
         lsn: How far it has come, as it tells.
     """
 
-    def __init__(self, directory: Path, output: Path, *when: str) -> None:
+    def __init__(self, directory: Path, output: Path, *when: str, **options: str) -> None:
         self._checkpoint = output.with_name("checkpoint")
         self._log = output.with_name("query.log").open("ab")
         self._process = subprocess.Popen(
-            [sys.executable, "-m", PROGRAM, str(directory), str(output), str(self._checkpoint), *when],
+            [
+                *(sys.executable, "-m", PROGRAM, str(directory), str(output), str(self._checkpoint)),
+                *(json.dumps(options), *when),
+            ],
             cwd=REPOSITORY,
             env={**os.environ, "SPARK_LOCAL_DIRS": str(output.parent)},
             start_new_session=True,
@@ -244,6 +249,63 @@ def test_a_query_that_is_killed_during_load_has_each_row_once(
     kill_and_restart(load, tmp_path, tmp_path / "output", kills=2)
     assert list_files(tmp_path, FileType.LOG)[0].name != f"{0:020}.xlog"
     check(spark, tmp_path / "output", load, call(server.address, "box.info")[0]["lsn"])
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_a_query_that_begins_with_a_snapshot_is_killed_while_checkpoints_remove_its_files(
+    spark: SparkSession, start_server: StartServer, tmp_path: Path
+) -> None:
+    """Also before the first batch is done. The rebuilt rows are those of the server."""
+    data, held, output = tmp_path / "data", tmp_path / "held", tmp_path / "output"
+    data.mkdir()
+    server = start_server([QUEUE_APPLICATION], ["--checkpoint-count", "1"], work_dir=data)
+    load = Load(server.address)
+    options = {"starting": "snapshot", "hold_path": str(held), "space": "queue", "mode": "changes"}
+
+    def is_held() -> bool:
+        links = [held / log.name for log in list_files(data, FileType.LOG)[-1:]]
+        return all(link.exists() for link in links)
+
+    def checkpoint(query: Query | None = None) -> None:
+        if query is not None:
+            query.wait_for(is_held)
+        load.wants_checkpoint.set()
+        while load.wants_checkpoint.is_set():
+            time.sleep(0.002)
+
+    with load:
+        while load.put < 300:
+            time.sleep(0.01)
+        checkpoint()
+        reached = 0
+        for _ in range(2):
+            with killed_at_the_end(Query(data, output, **options)) as query:
+                query.wait_for(query.is_in_batch)
+                for _ in range(3):
+                    checkpoint(query)
+                query.wait_for(partial(load.has_come_to, query, reached + 300, in_batch=True))
+                reached = query.lsn
+                query.kill()
+    with killed_at_the_end(Query(data, output, "once", **options)) as query:
+        query.finish()
+    changes = spark.read.parquet(str(output)).select("replica_id", "lsn", "operation", "key", "after")
+    rows = sorted(map(tuple, changes.collect()))
+    lsns = [lsn for member, lsn, *_ in rows if member == 1]
+    assert lsns == sorted(set(lsns))
+    (first,) = {lsn for member, lsn, *_ in rows if member == 0}
+    assert first < lsns[0]
+    state: dict[int, Any] = {}
+    for _, _, operation, key, after in rows:
+        if operation == "DELETE":
+            del state[int(key.id)]
+        else:
+            assert operation in ("INSERT", "REPLACE")
+            state[int(after.id)] = after.data
+    with IprotoClient(server.host, server.port) as client:
+        stored = client.everything(client.space_id("queue")).data
+    assert sorted(state) == [row[0] for row in stored]
+    assert [json.loads(state[row[0]]) for row in stored] == [row[-1] for row in stored]
 
 
 @pytest.mark.slow
