@@ -48,7 +48,9 @@ def exactly_once(query: str | None = None, **options: str) -> Callable[[DataFram
 
 def _query_id(batch: DataFrame) -> str:
     """The id of the query that a batch belongs to."""
-    name = batch.sparkSession.sparkContext.getLocalProperty(_QUERY_ID)
+    # A session of Spark Connect has no context.
+    context = getattr(batch.sparkSession, "sparkContext", None)
+    name: str | None = None if context is None else context.getLocalProperty(_QUERY_ID)
     if not name:
         raise SourceError('the id of the query is unknown: pass a name, exactly_once("my query", …)')
     return name

@@ -185,6 +185,16 @@ def test_wrong_options_are_refused_before_the_query_starts() -> None:
         exactly_once(url="h:1", space="s", spcae="x")
 
 
+def test_a_query_without_an_id_needs_a_name(spark: SparkSession, server: RunningServer) -> None:
+    """Outside of a stream, and over Spark Connect, Spark does not tell it."""
+    rows = spark.createDataFrame([("a",)], "name string")
+    with pytest.raises(SourceError, match="pass a name"):
+        exactly_once(url=server.address, procedure="number")(rows, 0)
+    for _ in range(2):
+        exactly_once("names", url=server.address, procedure="number")(rows, 0)
+    assert [name for _, name in stored(server.address, "numbered")] == ["a"]
+
+
 def test_a_stream_is_written_once_though_its_query_fails_after_a_commit(
     spark: SparkSession, server: RunningServer, tmp_path: Path
 ) -> None:
