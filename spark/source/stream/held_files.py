@@ -160,5 +160,6 @@ def _local(uri: str) -> Path:
 
 
 def _failed(directory: Path, error: OSError) -> SourceError:
-    reason = f"{error.strerror or error}: it must be a writable directory on the filesystem of the logs"
+    must = "it must be a writable directory on the filesystem of the logs, and the driver run as their owner"
+    reason = f"{error.strerror or error}: {must}"
     return SourceError(f'the option "hold_path": {directory}: {reason}')
