@@ -19,7 +19,11 @@ from setuptools.errors import CompileError, LinkError
 
 PURE_PYTHON = "IPROTO_SERVER_PURE_PYTHON"
 SERVER, SPARK, CORE = Path("iproto_server/native"), Path("spark/native"), Path("iproto_server/engine/core")
-SHARED = [SERVER / "reader.c", SERVER / "reader.h"]
+SHARED = [
+    *(SERVER / name for name in ("reader.c", "reader.h")),
+    *(CORE / name for name in ("msgpack.c", "msgpack.h", "update.c", "update.h")),
+]
+"""Sources of the server that Spark's module uses, too."""
 
 FORTIFY = "_FORTIFY_SOURCE"
 """The macro that makes the C library check sizes; it needs optimization."""

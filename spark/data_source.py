@@ -16,6 +16,7 @@ from pyspark.sql.types import StructType
 
 from spark.source.errors import SourceError
 from spark.source.options import Mode, ReadOptions
+from spark.source.remote.remote_options import RemoteOptions, is_remote
 
 if TYPE_CHECKING:
     from spark.source.state.state_files import FoundState
@@ -30,7 +31,10 @@ class TarantoolDataSource(DataSource):
         spark.readStream.format("tarantool").load("/var/lib/tarantool/queue")
         tasks.write.format("tarantool").option("url", "127.0.0.1:3301").option("procedure", "queue.put")
 
-    The options are those of `ReadOptions`, and of `spark.sink` for writing; docs/SPARK.md explains them.
+    With a `url`, a space is read from a running server.
+
+    The options are those of `ReadOptions` and `RemoteOptions`, and of `spark.sink` for writing;
+    docs/SPARK.md explains them.
     """
 
     _found: FoundState | None = None
@@ -50,6 +54,10 @@ class TarantoolDataSource(DataSource):
             XlogError: If the files that define the spaces cannot be read.
         """
         # Import only what the query needs: each plan runs in a new process.
+        if is_remote(self.options):
+            from spark.source.remote.space_reader import remote_schema
+
+            return remote_schema(RemoteOptions.parse(self.options))
         try:
             options = ReadOptions.parse(self.options)
         except SourceError:
@@ -75,8 +83,14 @@ class TarantoolDataSource(DataSource):
         Parameters:
             schema: The requested columns: all of them, or those that the user names.
         """
-        options = ReadOptions.parse(self.options)
         reader: DataSourceReader
+        if is_remote(self.options):
+            from spark.source.remote.space_reader import SpaceReader
+
+            remote = RemoteOptions.parse(self.options)
+            reader = SpaceReader(remote, schema)
+            return reader if remote.columns.pushdown else _without_pushdown(reader)
+        options = ReadOptions.parse(self.options)
         if options.mode is Mode.CHANGES:
             from spark.source.batch.changes_reader import ChangesReader
 
@@ -90,10 +104,7 @@ class TarantoolDataSource(DataSource):
             from spark.source.state.state_reader import StateReader
 
             reader = StateReader(options, schema, FoundState.find(options, self._found).state)
-        if not options.pushdown:
-            # Spark refuses readers with filter pushdown if its configuration disables it.
-            reader.pushFilters = MethodType(DataSourceReader.pushFilters, reader)  # type: ignore[method-assign]
-        return reader
+        return reader if options.pushdown else _without_pushdown(reader)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """Create the reader of a stream, which follows the logs of a directory.
@@ -101,6 +112,10 @@ class TarantoolDataSource(DataSource):
         Parameters:
             schema: The requested columns.
         """
+        if is_remote(self.options):
+            raise SourceError(
+                "a stream follows the logs of a directory, not a server: pass the directory to load(PATH)"
+            )
         from spark.source.stream.stream_reader import ChangesStreamReader
 
         return ChangesStreamReader(ReadOptions.parse(self.options, streaming=True), schema)
@@ -130,3 +145,9 @@ class TarantoolDataSource(DataSource):
         from spark.sink.server_writer import server_stream_writer
 
         return server_stream_writer(self.options, schema, overwrite)
+
+
+def _without_pushdown(reader: DataSourceReader) -> DataSourceReader:
+    """A reader that leaves all filters to Spark, which refuses readers of another kind if so configured."""
+    reader.pushFilters = MethodType(DataSourceReader.pushFilters, reader)  # type: ignore[method-assign]
+    return reader

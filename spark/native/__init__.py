@@ -14,10 +14,15 @@ from iproto_server.native.compiled_module import CompiledModule
 
 __all__ = ["IS_COMPILED", "in_python", "module", "twin"]
 
-_INTERFACE: Final = 1
+_INTERFACE: Final = 2
 """The number in `module.c`; it changes with the twins and their parameters."""
 
-_SHARED: Final = tuple(Path(iproto_server.native.__file__).parent / name for name in ("reader.c", "reader.h"))
+_SERVER: Final = Path(iproto_server.native.__file__).parent
+_CORE: Final = _SERVER.parent / "engine" / "core"
+_SHARED: Final = (
+    *(_SERVER / name for name in ("reader.c", "reader.h")),
+    *(_CORE / name for name in ("msgpack.c", "msgpack.h", "update.c", "update.h")),
+)
 
 module: Final = CompiledModule(__name__, Path(__file__).parent, _INTERFACE, _SHARED)
 

@@ -12,11 +12,17 @@
 KERNEL(quick_rows);
 KERNEL(quick_tuples);
 
+/* log_folder.c */
+KERNEL(quick_operations);
+
 /* arrow_columns.c */
 KERNEL(quick_raws);
 KERNEL(quick_integers);
 KERNEL(quick_strings);
 KERNEL(quick_search);
+
+/* json_texts.c */
+KERNEL(quick_json);
 
 /* key_states.c */
 extern PyTypeObject KeyStates_Type;

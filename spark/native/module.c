@@ -2,7 +2,7 @@
 #include "kernels.h"
 
 /* Must equal the number in spark/native/__init__.py; it changes with the kernels' names, parameters or results. */
-#define INTERFACE 1
+#define INTERFACE 2
 
 #ifndef FINGERPRINT
 #define FINGERPRINT "" /* of the sources; setup.py defines it */
@@ -12,9 +12,11 @@
 static PyMethodDef kernels[] = {
     ENTRY(quick_rows, "Find the rows of logs in a buffer."),
     ENTRY(quick_tuples, "Find the tuples of a space in a buffer of rows of a snapshot."),
+    ENTRY(quick_operations, "Apply operations to a row."),
     ENTRY(quick_raws, "Take packed values out of a buffer."),
     ENTRY(quick_integers, "Make a column of packed integers."),
     ENTRY(quick_strings, "Make a column of packed strings."),
+    ENTRY(quick_json, "Make a column of JSON texts."),
     ENTRY(quick_search, "Search for byte strings that follow a byte."),
     {NULL},
 };

@@ -72,12 +72,8 @@ static int read_row_head(Reading *reading, uint8_t *type)
     put(reading, TIMESTAMP, (int64_t)big_endian(at + 2, 8));
     reading->at = at + 10;
     int64_t before = 0;
-    if (pairs > 4) {
-        if (reading->end - reading->at < 2 || reading->at[0] != 0x08 || reading->at[1] >= 0x80)
-            return 0;
-        before = reading->at[1];
-        reading->at += 2;
-    }
+    if (pairs > 4 && !(is_next(reading, 0x08) && read_number(reading, &before)))
+        return 0;
     if (pairs > 5 && !(is_next(reading, 0x09) && is_next(reading, 0x01)))
         return 0;
     put(reading, TSN, (int64_t)lsn - before);
@@ -120,14 +116,30 @@ static int read_array(Reading *reading)
     return 1;
 }
 
-/* `82 10 SPACE 21 TUPLE`, `82 10 SPACE 20 KEY`, or the UPDATE `83 10 SPACE [15 BASE] 20 KEY 21 OPERATIONS`. */
+/* Skip the operations of an UPDATE or UPSERT, and record where they begin and end. */
+static int read_operations(Reading *reading)
+{
+    if (reading->at >= reading->end)
+        return 0;
+    uint8_t first = *reading->at;
+    put(reading, OPERATIONS, reading->at - reading->begin);
+    if (((first & 0xf0) != 0x90 && first != 0xdc && first != 0xdd) || !skip_value(&reading->at, reading->end, 1))
+        return 0;
+    put(reading, OPERATIONS_END, reading->at - reading->begin);
+    return 1;
+}
+
+/* `82 10 SPACE 21 TUPLE`, `82 10 SPACE 20 KEY`, the UPDATE `83 10 SPACE [15 BASE] 20 KEY 21 OPERATIONS`, or the UPSERT
+ * `83 10 SPACE [15 BASE] 28 OPERATIONS 21 TUPLE`.
+ */
 static int read_row_body(Reading *reading, uint8_t type)
 {
-    if (type < ROW_INSERT || type > ROW_DELETE || reading->end - reading->at < 2)
+    int is_update = type == ROW_UPDATE, is_upsert = type == ROW_UPSERT;
+    if (((type < ROW_INSERT || type > ROW_DELETE) && !is_upsert) || reading->end - reading->at < 2)
         return 0;
-    int is_update = type == ROW_UPDATE, has_tuple = type <= ROW_REPLACE, pairs = *reading->at++ - 0x80;
+    int has_tuple = type <= ROW_REPLACE || is_upsert, pairs = *reading->at++ - 0x80;
     int64_t number;
-    if ((is_update ? pairs != 3 && pairs != 4 : pairs != 2) || *reading->at++ != 0x10
+    if ((is_update || is_upsert ? pairs != 3 && pairs != 4 : pairs != 2) || *reading->at++ != 0x10
         || !read_number(reading, &number))
         return 0;
     put(reading, SPACE, number);
@@ -138,7 +150,10 @@ static int read_row_body(Reading *reading, uint8_t type)
         number = *reading->at++;
     }
     put(reading, BASE, number);
-    if (!is_next(reading, has_tuple ? 0x21 : 0x20))
+    put(reading, OPERATIONS, -1);
+    put(reading, OPERATIONS_END, -1);
+    if ((is_upsert && !(is_next(reading, 0x28) && read_operations(reading)))
+        || !is_next(reading, has_tuple ? 0x21 : 0x20))
         return 0;
     int64_t value = reading->at - reading->begin;
     if (!read_array(reading))
@@ -148,20 +163,7 @@ static int read_row_body(Reading *reading, uint8_t type)
     put(reading, KEY_END, has_tuple ? -1 : value_end);
     put(reading, TUPLE, has_tuple ? value : -1);
     put(reading, TUPLE_END, has_tuple ? value_end : -1);
-    int64_t operations = -1, operations_end = -1;
-    if (is_update) {
-        if (!is_next(reading, 0x21) || reading->at >= reading->end)
-            return 0;
-        operations = reading->at - reading->begin;
-        uint8_t first = *reading->at;
-        if (((first & 0xf0) != 0x90 && first != 0xdc && first != 0xdd)
-            || !skip_value(&reading->at, reading->end, 1))
-            return 0;
-        operations_end = reading->at - reading->begin;
-    }
-    put(reading, OPERATIONS, operations);
-    put(reading, OPERATIONS_END, operations_end);
-    return 1;
+    return !is_update || (is_next(reading, 0x21) && read_operations(reading));
 }
 
 /* Double the room of the columns, keeping their contents. */
@@ -235,6 +237,11 @@ int next_log_row(Position begin, Position *at, Position end, LogRow *row)
     row->lsn = told[LSN];
     row->member = told[MEMBER];
     row->space = told[SPACE];
+    row->base = told[BASE];
+    row->key = told[KEY];
+    row->key_end = told[KEY_END];
+    row->operations = told[OPERATIONS];
+    row->operations_end = told[OPERATIONS_END];
     row->tuple = told[TUPLE];
     row->tuple_end = told[TUPLE_END];
     row->item = told[ROW + ITEMS];

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import FileType, XlogHeader
-from spark.sink.values import FIRST_WITH_DATETIMES
+from spark.source.remote.connection import FIRST_WITH_DATETIMES
 from spark.source.schema.definitions import SpaceDefinition
 
 LAST_SYSTEM_SPACE: Final = 511

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -10,10 +9,10 @@ from typing import Final, Self
 
 from iproto_server.tools.client import ServerUri
 from spark.source.errors import SourceError
+from spark.source.remote.option_values import RETRIES, TIMEOUT, parse_count, parse_seconds, parse_url
 
 IN_FLIGHT: Final = 256
-TIMEOUT: Final = 60.0
-RETRIES: Final = 3
+BATCHES_SPACE: Final = "spark_batches"
 
 _SPARKS_OWN: Final = frozenset({"checkpointlocation", "path"})
 """Spark also passes its own options to the writers of streams."""
@@ -24,6 +23,7 @@ class Operation(StrEnum):
 
     REPLACE = "replace"
     INSERT = "insert"
+    UPSERT = "upsert"
     DELETE = "delete"
 
 
@@ -40,6 +40,10 @@ class ServerOptions:
         in_flight: The maximum number of unanswered requests of a task.
         timeout: Seconds without data from the server while requests are unanswered.
         retries: The number of consecutive failed connections without an answer.
+        query: With `batch`: the query whose batch is written.
+        batch: The number of the batch, which is written in one transaction unless the server has it already;
+            None to write rows without a transaction.
+        batches_space: The space of batch numbers.
     """
 
     # Hidden from `repr`, because it contains the password.
@@ -51,6 +55,9 @@ class ServerOptions:
     in_flight: int = IN_FLIGHT
     timeout: float = TIMEOUT
     retries: int = RETRIES
+    query: str = ""
+    batch: int | None = None
+    batches_space: str = BATCHES_SPACE
 
     @classmethod
     def parse(cls, given: Mapping[str, str], *, streaming: bool = False) -> Self:
@@ -74,15 +81,21 @@ class ServerOptions:
             _refuse(options, "json_columns", "procedure")
         else:
             _refuse(options, "operation", "space")
+        batch, query = options.pop("batch", None), options.pop("query", "")
+        if (batch is None) != (query == ""):
+            raise SourceError('the options "query" and "batch" are given together')
         parsed = cls(
-            uri=_uri(options.pop("url", "")),
+            uri=parse_url(options.pop("url", "")),
             procedure=procedure,
             space=int(space) if space is not None and space.isdecimal() else space,
             operation=_operation(options.pop("operation", Operation.REPLACE)),
             json_columns=tuple(filter(None, map(str.strip, options.pop("json_columns", "").split(",")))),
-            in_flight=_count(options.pop("in_flight", str(IN_FLIGHT)), "in_flight", 1),
-            timeout=_seconds(options.pop("timeout", str(TIMEOUT))),
-            retries=_count(options.pop("retries", str(RETRIES)), "retries", 0),
+            in_flight=parse_count(options.pop("in_flight", str(IN_FLIGHT)), "in_flight", 1),
+            timeout=parse_seconds(options.pop("timeout", str(TIMEOUT))),
+            retries=parse_count(options.pop("retries", str(RETRIES)), "retries", 0),
+            query=query,
+            batch=None if batch is None else parse_count(batch, "batch", 0),
+            batches_space=options.pop("batches_space", BATCHES_SPACE),
         )
         if options:
             names = ", ".join(f'"{name}"' for name in sorted(options))
@@ -95,41 +108,9 @@ def _refuse(options: Mapping[str, str], name: str, other: str) -> None:
         raise SourceError(f'the option "{name}" requires the option "{other}"')
 
 
-def _uri(text: str) -> ServerUri:
-    if not text:
-        raise SourceError('the option "url" is missing: [USER:PASSWORD@]HOST:PORT or unix:PATH')
-    # A path needs no prefix.
-    credentials, at, address = text.rpartition("@")
-    if address.startswith(("/", "./")):
-        text = f"{credentials}{at}unix:{address}"
-    try:
-        uri = ServerUri.parse(text)
-    except ValueError as error:
-        raise SourceError(f'the option "url": {error}') from None
-    if uri.tls:
-        raise SourceError('the option "url": the sink connects without TLS')
-    return uri
-
-
 def _operation(text: str) -> Operation:
     try:
         return Operation(text.lower())
     except ValueError:
         known = ", ".join(Operation)
         raise SourceError(f'the option "operation" is one of {known}, not "{text}"') from None
-
-
-def _count(text: str, name: str, least: int) -> int:
-    if not text.isdecimal() or int(text) < least:
-        raise SourceError(f'the option "{name}" is a whole number from {least} on, not "{text}"')
-    return int(text)
-
-
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = math.nan
-    if not 0 < seconds < math.inf:
-        raise SourceError(f'the option "timeout" is a number of seconds above 0, not "{text}"')
-    return seconds

@@ -15,8 +15,7 @@ import numpy as np
 from iproto_server.codec import msgpack as codec
 from iproto_server.storage.xlog import XlogReader
 from spark.sink.snapshot_parts import Hashes, Part, UniqueKeys, hashes_of
-from spark.sink.values import shortened
-from spark.source.errors import SourceError
+from spark.source.errors import SourceError, shortened
 from spark.source.io.filesystem import locate, open_file
 from spark.source.schema.definitions import SpaceDefinition
 

@@ -33,6 +33,7 @@ from pyspark.sql.types import (
 
 from iproto_server.box.types.field_type import FieldType
 from iproto_server.codec.msgpack import Datetime, Interval
+from spark.source.errors import shortened
 
 Convert = Callable[[Any], Any]
 """Converts a pyarrow value other than None for `codec.pack`."""
@@ -53,9 +54,6 @@ _INTERVAL: Final = re.compile(
     r"P(?:(?P<year>[-+]?\d+)Y)?(?:(?P<month>[-+]?\d+)M)?(?:(?P<week>[-+]?\d+)W)?(?:(?P<day>[-+]?\d+)D)?"
     r"(?:T(?:(?P<hour>[-+]?\d+)H)?(?:(?P<minute>[-+]?\d+)M)?(?:(?P<seconds>[-+]?\d+(?:[.]\d{1,9})?)S)?)?"
 )
-
-FIRST_WITH_DATETIMES: Final = (2, 10)
-"""The first version of Tarantool with datetimes and intervals."""
 
 INTEGERS: Final = DecimalType(20, 0)
 """The type of `spark.read` for 64-bit integers: such columns are sent as integers."""
@@ -170,12 +168,6 @@ def interval(text: str) -> Interval:
     # Each part keeps its sign.
     second = abs(nanoseconds) // _BILLION * (-1 if nanoseconds < 0 else 1)
     return Interval(**parts, second=second, nsec=nanoseconds - second * _BILLION)
-
-
-def shortened(value: object, most: int = 60) -> str:
-    """A value shortened for a message."""
-    text = repr(value)
-    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def _moment(value: datetime) -> Datetime:

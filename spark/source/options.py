@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Final, Self, TypeVar
 
 from iproto_server.storage.vclock import VClock
+from spark.source.delta_options import without_delta_names
 from spark.source.errors import SourceError
 
 PARTITION_BYTES: Final = 16 * 1024**2
@@ -74,6 +75,22 @@ class OnDamaged(StrEnum):
     SKIP = "skip"
 
 
+class SchemaEvolution(StrEnum):
+    """The treatment of a space whose format changes while a stream runs."""
+
+    EXTRA = "extra"
+    FAIL = "fail"
+    RESTART = "restart"
+
+
+LsnBound = int | VClock
+"""The LSN of the only member that has written, or of each member."""
+
+EARLIEST: Final = "earliest"
+LATEST: Final = "latest"
+SNAPSHOT: Final = "snapshot"
+
+
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
     """The options of a query.
@@ -96,8 +113,14 @@ class ReadOptions:
         show_nop: Whether to include rows that change nothing.
         pushdown: Whether to evaluate filters while reading. It is off by default, because Spark (4.3) reuses
             the filters of one query for the next one on the same loaded table.
-        starting: The start of a stream: `earliest`, `latest`, or a vector clock.
+        starting: The start of a stream: `earliest`, `latest`, `snapshot`, or a vector clock.
+        starting_lsn: The first LSN of changes; None for all.
+        ending_lsn: The last LSN of changes; None for all.
+        starting_time: The time of the first changes, in seconds since 1970; None for all.
+        ending_time: The time of the last changes, in seconds since 1970; None for all.
         max_bytes_per_trigger: The maximum size of a stream's batch; None for no limit.
+        schema_evolution: The treatment of a format that changes while a stream runs.
+        hold_path: The directory for hard links to files that a stream still has to read; None for none.
     """
 
     paths: tuple[str, ...]
@@ -116,8 +139,14 @@ class ReadOptions:
     partition_bytes: int = PARTITION_BYTES
     show_nop: bool = False
     pushdown: bool = False
-    starting: str | VClock = "earliest"
+    starting: str | VClock = EARLIEST
+    starting_lsn: LsnBound | None = None
+    ending_lsn: LsnBound | None = None
+    starting_time: float | None = None
+    ending_time: float | None = None
     max_bytes_per_trigger: int | None = None
+    schema_evolution: SchemaEvolution = SchemaEvolution.EXTRA
+    hold_path: str | None = None
 
     @classmethod
     def parse(cls, given: Mapping[str, str], *, streaming: bool = False) -> Self:
@@ -134,13 +163,15 @@ class ReadOptions:
             SourceError: If one is missing, unknown or wrong; the message names it.
         """
         options = {name.lower(): text for name, text in given.items()}
+        options = without_delta_names(options, streaming=streaming)
+        all_names = frozenset(options)
         mode = _choice(options, "mode", Mode.CHANGES if streaming else Mode.CURRENT)
         if streaming and mode is not Mode.CHANGES:
             raise SourceError(f'a stream has changes: the option "mode" cannot be {mode}')
         space = _space(options.pop("space", None))
         if space is None and mode is not Mode.CHANGES:
             raise SourceError('the option "space" is missing: the name or the id of a space')
-        lsn, time = _lsn(options.pop("lsn", None)), _time(options.pop("time", None))
+        lsn, time = _lsn(options, "lsn"), _time(options, "time")
         for name, value, wanted in (("lsn", lsn, Mode.AT_LSN), ("time", time, Mode.AT_TIME)):
             if (value is None) == (mode is wanted):
                 reason = "is missing" if value is None else f"is for {wanted} only, not for {mode}"
@@ -167,8 +198,15 @@ class ReadOptions:
             show_nop=_flag(options, "show_nop", False),
             pushdown=_flag(options, "pushdown", False),
             starting=_starting(options.pop("starting", None), streaming),
+            starting_lsn=_lsn(options, "starting_lsn"),
+            ending_lsn=_lsn(options, "ending_lsn"),
+            starting_time=_time(options, "starting_time"),
+            ending_time=_time(options, "ending_time"),
             max_bytes_per_trigger=_limit(options, streaming),
+            schema_evolution=_evolution(options, tuples, streaming),
+            hold_path=_hold_path(options, streaming),
         )
+        _check_range(parsed, all_names, streaming=streaming)
         if options:
             names = ", ".join(f'"{name}"' for name in sorted(options))
             raise SourceError(f"there is no option {names}")
@@ -238,7 +276,8 @@ def _space(text: str | None) -> str | int | None:
     return int(text) if re.fullmatch(r"[0-9]{1,10}", text) else text
 
 
-def _lsn(text: str | None) -> int | VClock | None:
+def _lsn(options: dict[str, str], name: str) -> LsnBound | None:
+    text = options.pop(name, None)
     if text is None:
         return None
     if re.fullmatch(r"[0-9]{1,19}", text):
@@ -247,12 +286,13 @@ def _lsn(text: str | None) -> int | VClock | None:
         return VClock.parse(text.strip())
     except ValueError:
         raise SourceError(
-            f'the option "lsn" is {text!r}, neither a number nor a vector clock such as {{1: 10, 2: 7}}'
+            f'the option "{name}" is {text!r}, neither a number nor a vector clock such as {{1: 10, 2: 7}}'
         ) from None
 
 
-def _time(text: str | None) -> float | None:
+def _time(options: dict[str, str], name: str) -> float | None:
     """Seconds since 1970, or a date and time."""
+    text = options.pop(name, None)
     if text is None:
         return None
     try:
@@ -261,21 +301,58 @@ def _time(text: str | None) -> float | None:
         moment = datetime.fromisoformat(text)
     except ValueError:
         expected = "seconds since 1970 nor a time such as 2026-01-31T12:00:00Z"
-        raise SourceError(f'the option "time" is {text!r}, neither {expected}') from None
+        raise SourceError(f'the option "{name}" is {text!r}, neither {expected}') from None
     if moment.tzinfo is None:
-        raise SourceError(f'the option "time" is {text!r} without a time zone: add Z or an offset')
+        raise SourceError(f'the option "{name}" is {text!r} without a time zone: add Z or an offset')
     return moment.timestamp()
 
 
 def _starting(text: str | None, streaming: bool) -> str | VClock:
     if text is None:
-        return "earliest"
+        return EARLIEST
     if not streaming:
         raise SourceError('the option "starting" is for streams only')
-    if text.lower() in ("earliest", "latest"):
+    if text.lower() in (EARLIEST, LATEST, SNAPSHOT):
         return text.lower()
     try:
         return VClock.parse(text.strip())
     except ValueError:
-        expected = "earliest, latest nor a vector clock such as {1: 10, 2: 7}"
+        expected = "earliest, latest, snapshot nor a vector clock such as {1: 10, 2: 7}"
         raise SourceError(f'the option "starting" is {text!r}, neither {expected}') from None
+
+
+def _evolution(options: dict[str, str], tuples: TuplesAs, streaming: bool) -> SchemaEvolution:
+    if "schema_evolution" in options:
+        if not streaming:
+            raise SourceError('the option "schema_evolution" is for streams only')
+        if tuples is TuplesAs.JSON:
+            raise SourceError('the option "schema_evolution" is for tuples=struct: JSON has all fields')
+    return _choice(options, "schema_evolution", SchemaEvolution.EXTRA)
+
+
+def _hold_path(options: dict[str, str], streaming: bool) -> str | None:
+    path = options.pop("hold_path", None)
+    if path is not None and not streaming:
+        raise SourceError('the option "hold_path" is for streams only')
+    if path == "":
+        raise SourceError('the option "hold_path" is empty')
+    return path
+
+
+_RANGES: Final = ("starting_lsn", "starting_time", "ending_lsn", "ending_time")
+
+
+def _check_range(options: ReadOptions, given: Collection[str], *, streaming: bool) -> None:
+    """Check the options that limit changes."""
+    chosen = [name for name in _RANGES if getattr(options, name) is not None]
+    if chosen and options.mode is not Mode.CHANGES:
+        raise SourceError(f'the option "{chosen[0]}" is for changes only, not for {options.mode}')
+    for name in chosen:
+        if streaming and name.startswith("ending"):
+            raise SourceError(f'the option "{name}" is for batch queries: a stream has no end')
+    starts = [name for name in chosen if name.startswith("starting")]
+    if "starting" in given:
+        starts.append("starting")
+    for group in (starts, [name for name in chosen if name.startswith("ending")]):
+        if len(group) > 1:
+            raise SourceError(f'the options "{group[0]}" and "{group[1]}": only one is allowed')

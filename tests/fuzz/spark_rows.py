@@ -15,8 +15,10 @@ from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import Block, RowEncoder, RowType
 from iproto_server.storage.xlog.encoder import delete_body, insert_body, update_body, upsert_body
 from spark.source.arrow.cell_arrays import integers, strings_of, texts
+from spark.source.arrow.json_text import json_array
 from spark.source.decode.log_rows import LogRows
-from spark.source.decode.packed import Buffer
+from spark.source.decode.log_span import counting
+from spark.source.decode.packed import Buffer, Cells
 from spark.source.decode.packed_tuples import Tuples
 from spark.source.decode.row_scanner import read_rows
 from spark.source.decode.snapshot_rows import read_tuples
@@ -25,7 +27,6 @@ from spark.source.io.damage import DamageHandler
 from spark.source.options import OnDamaged
 from spark.source.schema.definitions import SpaceDefinition
 from spark.source.state.log_folder import LogFolder, NeedsFullReplay
-from spark.source.state.log_span import counting
 from tests.fuzz.draw import Draw
 from tests.fuzz.target import Target
 from tests.fuzz.twin import compared
@@ -76,10 +77,19 @@ def columns(tuples: Tuples) -> list[object]:
     """Return the tuples, and all columns of their items; None for columns that they do not fit."""
     found: list[object] = [tuples.cells.raws(), tuples.counts.tolist()]
     for cells in map(tuples.item, range(_ITEMS)):
-        found += [cells.raws(), listed(texts(cells))]
+        found += [cells.raws(), listed(texts_of(cells))]
         found += [listed(integers(cells, arrow)) for arrow in (pa.int64(), pa.int16(), pa.decimal128(20))]
         found += [listed(strings_of(cells, arrow)) for arrow in (pa.string(), pa.binary())]
     return found
+
+
+def texts_of(cells: Cells) -> pa.Array | None:
+    """Return JSON texts; None for values without one."""
+    array = texts(cells)
+    try:
+        return json_array(cells.values()) if array is None else array
+    except ValueError:
+        return None
 
 
 def listed(array: pa.Array | None) -> object:
@@ -144,7 +154,7 @@ def states_in(payload: bytes, kind: str, task: int, tasks: int, *, has_snapshot:
     except (XlogError, SourceError, NeedsFullReplay) as error:
         return type(error).__name__, str(error)
     states: list[Any] = [
-        (key, [(each.lsn, each.member) for each in state] if isinstance(state, list) else state)
+        (key, [tuple(each) for each in state] if isinstance(state, list) else state)
         for key, state in folder.states.items()
     ]
     return sorted(states, key=lambda pair: pair[0]), sorted(folder.rows())

@@ -14,13 +14,15 @@ from tests.packaging.project import copy_project, pip
 from tests.programs import require_program
 
 FOLDERS: Final = ("iproto_server/native", "spark/native")
+CORE: Final = "iproto_server/engine/core"
+"""Sources that both modules use."""
 
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     """A copy of the project, as far as it is about compiled modules."""
     copy = tmp_path / "project"
-    copy_project(copy, FOLDERS)
+    copy_project(copy, (*FOLDERS, CORE))
     for folder in FOLDERS:
         (copy / folder).with_name("__init__.py").touch()
     return copy

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from spark.native import twin
-from spark.source.arrow.json_text import json_array
+from spark.source.arrow.json_text import json_array, quick_json
 from spark.source.decode.packed import NIL, Cells, Octets, Offsets
 
 CellConversion = Callable[[Cells], pa.Array | None]
@@ -126,6 +126,8 @@ def strings_of(cells: Cells, arrow: pa.DataType) -> pa.Array | None:
 def texts(cells: Cells) -> pa.Array:
     """Convert cells to JSON texts; integers, and strings without escapes, are not unpacked."""
     quick = quick_strings(cells.buffer.data, cells.start, cells.end, "q")
+    if quick is None:
+        quick = quick_json(cells.buffer.data, *cells.places)
     if quick is not None:
         return _from_buffers(pa.string(), len(cells), *quick)
     forms = cells.forms()

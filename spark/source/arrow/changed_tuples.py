@@ -16,7 +16,7 @@ from iproto_server.box.key.key_part import Reader, reader_of
 from iproto_server.codec import msgpack as codec
 from iproto_server.storage.xlog import RowType
 from spark.source.arrow.columns import NamedField, RowColumns, row_columns
-from spark.source.arrow.json_text import json_array
+from spark.source.arrow.json_text import json_array, json_cells
 from spark.source.decode.log_rows import LogRows
 from spark.source.decode.packed import Cells
 from spark.source.decode.packed_tuples import Tuples
@@ -214,4 +214,7 @@ def json_of(cells: Cells, origin: str) -> pa.Array:
     """The JSON texts of values of a log; arguments and errors are those of `unpacked`."""
     if cells.are_missing:
         return pa.nulls(len(cells), pa.string())
-    return json_array(unpacked(cells, origin))
+    try:
+        return json_cells(cells)
+    except ValueError as error:
+        raise SourceError(f"{origin}: {error}") from None

@@ -213,6 +213,8 @@ def _operations(rows: LogRows, origin: str) -> pa.Array:
     """The operations as JSON."""
     if rows.operations.are_missing:
         return pa.nulls(len(rows), pa.string())
+    if not rows.index_base.any():
+        return json_of(rows.operations, origin)
     return json_array(
         [
             None if operations is None else _from_zero(operations, base)

@@ -12,7 +12,7 @@ Values that JSON lacks are written as follows:
 - map keys that are not strings are their JSON texts, as strings;
 - strings that are not UTF-8 keep their bytes.
 
-`orjson` writes most values; a slower function writes the rest.
+Compiled code writes common values, `orjson` most others, and a slower function the rest.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ from msgpack import Timestamp
 from iproto_server.codec import msgpack as codec
 from iproto_server.codec.msgpack import Datetime, Interval
 from iproto_server.errors import BoxError
+from spark.native import twin
+from spark.source.decode.packed import Cells, Offsets
 
 _CYCLE_YEARS: Final = 400
 _CYCLE_SECONDS: Final = 146_097 * 86_400
@@ -88,6 +90,41 @@ def json_array(values: Sequence[object]) -> pa.Array:
         if text is not None and b"null" in text and _has_unwritten(values[place]):
             texts[place] = _careful(values[place])
     return strings(texts)
+
+
+def json_cells(cells: Cells) -> pa.Array:
+    """The JSON texts of packed values.
+
+    Parameters:
+        cells: The values; missing ones and nil are null.
+
+    Returns:
+        An Arrow array of strings.
+
+    Raises:
+        ValueError: If one is malformed, or nested too deep.
+    """
+    quick = quick_json(cells.buffer.data, *cells.places)
+    if quick is None:
+        return json_array(cells.values())
+    buffers = [None if each is None else pa.py_buffer(each) for each in quick]
+    return pa.Array.from_buffers(pa.string(), len(cells), buffers)
+
+
+@twin
+def quick_json(data: bytes, start: Offsets, end: Offsets) -> tuple[bytes | None, bytes, bytes] | None:
+    """Compiled conversion to a column of JSON texts.
+
+    Parameters:
+        data: The bytes of a buffer.
+        start: The start offsets; negative for missing ones.
+        end: The end offsets.
+
+    Returns:
+        The validity bitmap, the 32-bit offsets, and the texts; None if there are other values than integers,
+        strings, booleans, nil, arrays and maps with different strings as keys, or without compiled code.
+    """
+    return None
 
 
 def strings(texts: Sequence[bytes | None]) -> pa.Array:

@@ -17,8 +17,9 @@ from iproto_server.storage.vclock import VCLOCK_MAX, VClock
 from iproto_server.storage.xlog import Row, RowType
 from spark.source.arrow.changes_columns import PLAIN_TYPES, ChangesColumns
 from spark.source.arrow.filters import Filters
+from spark.source.batch.changes_range import ChangesRange
 from spark.source.batch.worker import WorkerSetup
-from spark.source.decode.log_rows import LogRows
+from spark.source.decode.log_rows import LSN_MAX, LogRows
 from spark.source.decode.row_scanner import read_rows
 from spark.source.decode.row_scanner import rows_of as rows_of
 from spark.source.io.block_filter import BlockFilter
@@ -119,7 +120,7 @@ class ChangesReader(WorkerSetup, DataSourceReader):
         schema: The requested columns.
 
     Raises:
-        SourceError: If there are no logs, no such space, or no such column.
+        SourceError: If there are no logs, no such space, no such column, or no such range.
         LogGapError: If a log is missing between others, unless damage is skipped.
         XlogError: If the rows that define the spaces cannot be read, unless damage is skipped.
     """
@@ -128,7 +129,8 @@ class ChangesReader(WorkerSetup, DataSourceReader):
         files = DataFiles.find(options)
         definitions = _definitions(options, files, schema)
         self._options = options
-        self._logs = _parts(files, options)
+        self._range = ChangesRange.find(options, files.logs, DamageHandler(options.damaged))
+        self._logs = [log for log in _parts(files, options) if self._range.may_match(log)]
         self._space_id = _space_id(options, definitions)
         self._space_names = {number: space.name for number, space in definitions.items()}
         self._columns = ChangesColumns(definitions, options, schema)
@@ -197,9 +199,11 @@ class ChangesReader(WorkerSetup, DataSourceReader):
         start, end = log.file.header.vclock, log.end
         wanted = np.zeros(len(rows), np.bool_)
         for member in rows.members():
-            counts = (rows.replica_id == member) & (rows.lsn > start.get(member, 0))
-            if end is not None:
-                counts &= rows.lsn <= end.get(member, 0)
+            low, high = self._range.limits(member, rows)
+            counts = (rows.replica_id == member) & (rows.lsn > max(low, start.get(member, 0)))
+            for last in (high, None if end is None else end.get(member, 0)):
+                if last is not None:
+                    counts &= rows.lsn <= min(last, LSN_MAX)
             wanted |= counts
         if self._space_id is not None:
             wanted &= rows.space_id == self._space_id

@@ -23,10 +23,10 @@ from spark.source.decode.packed import Buffer, Cells, Offsets, forms_of
 from spark.source.decode.packed_tuples import Tuples
 from spark.source.io.damage import DamageHandler
 
-_INSERT, _REPLACE, _UPDATE, _DELETE = map(
-    int, (RowType.INSERT, RowType.REPLACE, RowType.UPDATE, RowType.DELETE)
+_INSERT, _REPLACE, _UPDATE, _DELETE, _UPSERT = map(
+    int, (RowType.INSERT, RowType.REPLACE, RowType.UPDATE, RowType.DELETE, RowType.UPSERT)
 )
-_INDEX_BASE, _KEY, _TUPLE = 0x15, 0x20, 0x21
+_INDEX_BASE, _KEY, _TUPLE, _OPERATIONS = 0x15, 0x20, 0x21, 0x28
 
 _NUMBER_SIZES: Final = {0xCC: 1, 0xCD: 2, 0xCE: 4, 0xCF: 8}
 _LSN_SIZES: Final = {0xCD: 2, 0xCE: 4, 0xCF: 8}
@@ -237,10 +237,13 @@ class _Headers:
         is_usual = (octet(stamp) == 0x04) & (octet(stamp + 1) == 0xCB)
         several = pairs > 0x84
         if several.any():
-            before = octet(end + 1)
-            is_usual &= ~several | ((octet(end) == 0x08) & (before < 0x80))
-            self.tsn = np.where(several, self.lsn - before, self.lsn)
-            end = np.where(several, end + 2, end)
+            of_several = np.flatnonzero(several)
+            if (octet(end[of_several]) != 0x08).any():
+                raise ValueError("unusual header")
+            before, end_of_before = _numbers(buffer, end[of_several] + 1)
+            self.tsn = self.lsn.copy()
+            self.tsn[of_several] -= before
+            end[of_several] = end_of_before
             last = pairs > 0x85
             is_usual &= ~last | ((octet(end) == 0x09) & (octet(end + 1) == 0x01))
             end = np.where(last, end + 2, end)
@@ -250,7 +253,7 @@ class _Headers:
 
 
 class _Bodies:
-    """The bodies of plain rows: a space with a tuple or key, or an UPDATE.
+    """The bodies of plain rows: a space with a tuple or key, an UPDATE or an UPSERT.
 
     Raises:
         ValueError: If one is not plain.
@@ -262,19 +265,28 @@ class _Bodies:
             raise ValueError("a body ends behind its buffer")
         pairs = octet(start)
         self.space_id, at = _numbers(buffer, start + 2)
-        is_update = types == _UPDATE
+        is_update, is_upsert = types == _UPDATE, types == _UPSERT
         self.index_base = np.zeros(len(start), np.int64)
-        has_base = is_update & (pairs == 0x84)
+        has_base = (is_update | is_upsert) & (pairs == 0x84)
         if has_base.any():
             base = octet(at + 1)
             if ((octet(at) != _INDEX_BASE) | (base >= 0x80))[has_base].any():
                 raise ValueError("unusual UPDATE")
             self.index_base = np.where(has_base, base, 0)
             at = np.where(has_base, at + 2, at)
+        operations, operations_end = (np.full(len(start), -1, np.int64) for _ in range(2))
+        upserts = np.flatnonzero(is_upsert)
+        if upserts.size:
+            if (octet(at[upserts]) != _OPERATIONS).any():
+                raise ValueError("unusual UPSERT")
+            operations[upserts] = at[upserts] + 1
+            at[upserts] = operations_end[upserts] = _skip_arrays(buffer, operations[upserts])
         first = octet(at)
         has_key = first == _KEY
-        has_tuple = (types == _INSERT) | (types == _REPLACE)
-        usual = np.where(is_update, (pairs == 0x83) | has_base, pairs == 0x82) & (octet(start + 1) == 0x10)
+        has_tuple = (types == _INSERT) | (types == _REPLACE) | is_upsert
+        usual = np.where(is_update | is_upsert, (pairs == 0x83) | has_base, pairs == 0x82) & (
+            octet(start + 1) == 0x10
+        )
         usual &= np.where(has_tuple, first == _TUPLE, ((types == _DELETE) | is_update) & has_key)
         if not usual.all():
             raise ValueError("unusual body")
@@ -283,16 +295,13 @@ class _Bodies:
         end = _skip_arrays(buffer, value) if self.values is None else self.values.cells.end.copy()
         self.key = Cells(buffer, np.where(has_key, value, -1), np.where(has_key, end, -1))
         self.tuple = Cells(buffer, np.where(has_tuple, value, -1), np.where(has_tuple, end, -1))
-        nothing = np.full(len(start), -1, np.int64)
-        self.operations = Cells(buffer, nothing, nothing)
         updates = np.flatnonzero(is_update)
         if updates.size:
             if (octet(end[updates]) != _TUPLE).any():
                 raise ValueError("unusual UPDATE")
-            operations, operations_end = nothing.copy(), nothing.copy()
             operations[updates] = end[updates] + 1
             end[updates] = operations_end[updates] = _skip_arrays(buffer, operations[updates])
-            self.operations = Cells(buffer, operations, operations_end)
+        self.operations = Cells(buffer, operations, operations_end)
         self.end = end
 
 

@@ -77,7 +77,16 @@ def split_file(file: DataFile, partition_bytes: int) -> list[FileRange]:
     Returns:
         The ranges, in order; at least one.
     """
-    whole = whole_file(file)
+    return split_range(whole_file(file), partition_bytes)
+
+
+def split_range(whole: FileRange, partition_bytes: int) -> list[FileRange]:
+    """Split a range of a file; see `split_file`.
+
+    Parameters:
+        whole: The range.
+        partition_bytes: The approximate size of a part; 0 for one part.
+    """
     size = whole.end - whole.start
     count = 1 if partition_bytes == 0 else max(1, round(size / max(partition_bytes, _SMALLEST)))
     borders = [whole.start + size * number // count for number in range(count)] + [whole.end]

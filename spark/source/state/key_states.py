@@ -9,12 +9,12 @@ a list      operations on the row of the snapshot; the task that reads that row 
 from __future__ import annotations
 
 from array import array
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from iproto_server.box.update import Operations
 from spark.native import twin
 from spark.source.decode.packed import Cells, Offsets
 
@@ -28,17 +28,19 @@ class LoggedOperations(NamedTuple):
         lsn: Its LSN.
         member: The member that wrote it.
         tuple_raw: The tuple of an UPSERT; None for an UPDATE.
-        operations: Its operations on an existing row.
+        operations_raw: Its packed operations on an existing row.
+        index_base: The number of the first field in them.
     """
 
     lsn: int
     member: int
     tuple_raw: bytes | None
-    operations: Operations
+    operations_raw: bytes
+    index_base: int
 
 
 KeyState = bytes | bool | list[LoggedOperations] | None
-"""The state of a key."""
+"""The state of a key. Compiled code appends plain tuples of the attributes of `LoggedOperations`."""
 
 
 @twin
@@ -99,11 +101,14 @@ class KeyStates(dict[bytes, KeyState]):
         high: array[int],
         clock: array[int] | None,
         most: array[int] | None,
-    ) -> tuple[int, int] | None:
+        doubles: int,
+        has_more_doubles: bool,
+        operate: Callable[[int, int, int, bytes | None, bytes | None, bytes, int], None] | None,
+    ) -> tuple[int, int, int] | None:
         """Compiled core of `log_folder.LogFolder.apply_buffer`.
 
-        It requires that all rows are plain, of one member and without gaps, and that those of the space are
-        INSERT, REPLACE and DELETE with keys that are cut out. Otherwise it changes nothing.
+        It requires that all rows are plain, of one member and without gaps, and that those of the space have
+        keys that are cut out. Otherwise it changes nothing.
 
         Parameters:
             data: The buffer with the rows only.
@@ -117,15 +122,38 @@ class KeyStates(dict[bytes, KeyState]):
             high: By member, the LSN of the last row that counts.
             clock: By member, the last LSN read, which new ones must follow; None disables this check.
             most: By member, the highest LSN to check; None disables the check.
+            doubles: The fields of type `double`: a bit for each of the first 64.
+            has_more_doubles: Whether there are more, or some within fields.
+            operate: Called with the type, LSN, member, tuple, key, operations and index base of an UPDATE or
+                UPSERT that compiled code leaves to Python; None if the rows must have none of these.
 
         Returns:
-            The member, and its last LSN if checked; None if the rows were not applied.
+            The member, its last LSN if checked, and whether operations wait for rows of the snapshot: 1, plus
+            2 if there are UPSERTs; None if the rows were not applied.
         """
         return None
 
     def rows(self) -> list[bytes]:
         """The complete rows."""
         return [state for state in self.values() if type(state) is bytes]
+
+
+@twin
+def quick_operations(
+    row: bytes | None, operations: list[LoggedOperations], doubles: int, has_more_doubles: bool
+) -> bytes | None:
+    """Compiled application of operations to a row.
+
+    Parameters:
+        row: The row; None if there is none.
+        operations: The operations, in order.
+        doubles: The fields of type `double`: a bit for each of the first 64.
+        has_more_doubles: Whether there are more, or some within fields.
+
+    Returns:
+        The new row; None if Python has to apply them, or without compiled code.
+    """
+    return None
 
 
 def record(states: KeyStates, keys: Cells, tuples: Cells, is_own: npt.NDArray[np.bool_]) -> None:

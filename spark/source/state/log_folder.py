@@ -21,13 +21,13 @@ from iproto_server.codec import msgpack as codec
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import Change, RowType
 from spark.source.decode.log_rows import LogRows
+from spark.source.decode.log_span import ContinuityCheck, PerMember, by_member
 from spark.source.decode.packed import Buffer
 from spark.source.decode.packed_keys import PackedKeys, share_of, shares_of
 from spark.source.decode.packed_tuples import Tuples
 from spark.source.errors import SourceError
 from spark.source.schema.definitions import SpaceDefinition
-from spark.source.state.key_states import OTHER_TASK, KeyStates, LoggedOperations, record
-from spark.source.state.log_span import ContinuityCheck, PerMember, by_member
+from spark.source.state.key_states import OTHER_TASK, KeyStates, LoggedOperations, quick_operations, record
 
 logger = logging.getLogger("spark.source")
 
@@ -134,7 +134,7 @@ class LogFolder:
             self.apply_changes(rows.changes(), low, high)
             return
         key_cells = rows.values.item(0)
-        is_update, states = rows.type == _UPDATE, self.states
+        is_update, states = (rows.type == _UPDATE) | (rows.type == _UPSERT), self.states
         is_own = shares_of(key_cells) % self._tasks == self._task
         if not self._has_snapshot:
             wanted = is_own | is_update
@@ -188,12 +188,44 @@ class LogFolder:
             by_member(high),
             clock,
             most,
+            *self._packed_doubles,
+            None if self._is_renamed else self._operate_on,
         )
         if taken is None:
             return False
+        member, reached, waiting = taken
+        self._has_operations |= bool(waiting & 1)
+        self._has_upserts |= bool(waiting & 2)
         if continuity is not None:
-            continuity.advance(*taken)
+            continuity.advance(member, reached)
         return True
+
+    @cached_property
+    def _packed_doubles(self) -> tuple[int, bool]:
+        """The fields of type `double` for compiled code: a bit for each of the first 64, and if others."""
+        first, has_more = 0, False
+        for place in self._doubles:
+            if len(place) == 1 and isinstance(place[0], int) and place[0] < 64:
+                first |= 1 << place[0]
+            else:
+                has_more = True
+        return first, has_more
+
+    def _operate_on(
+        self,
+        kind: int,
+        lsn: int,
+        member: int,
+        raw: bytes | None,
+        key_raw: bytes | None,
+        operations_raw: bytes,
+        index_base: int,
+    ) -> None:
+        """Apply an UPDATE or UPSERT for `KeyStates.fold`."""
+        try:
+            self._operate((kind, lsn, member, self._space.id, raw, key_raw, operations_raw, 0, index_base))
+        except UNFIT as error:
+            self._refuse(lsn, member, error)
 
     def _operate(self, change: Change) -> None:
         """Apply an UPDATE or UPSERT."""
@@ -217,8 +249,7 @@ class LogFolder:
             return
         if state is None and raw is None:
             return
-        operations = parse_update(operations_raw, self._names, index_base)
-        logged = LoggedOperations(lsn, member, raw, operations)
+        logged = LoggedOperations(lsn, member, raw, operations_raw, index_base)
         if isinstance(state, list):
             self._has_operations = True
             state.append(logged)
@@ -278,7 +309,7 @@ class LogFolder:
         except UNFIT as error:
             raise SourceError(f"space '{self._space.name}': {in_words(error)}") from None
 
-    def apply_operations(self, raw: bytes | None, operations: Iterable[LoggedOperations]) -> bytes | None:
+    def apply_operations(self, raw: bytes | None, operations: list[LoggedOperations]) -> bytes | None:
         """Apply operations to a row.
 
         Parameters:
@@ -288,11 +319,17 @@ class LogFolder:
         Raises:
             SourceError: If one does not fit its row.
         """
+        made = (
+            quick_operations(raw, operations, *self._packed_doubles) if self._keys.cut is not None else None
+        )
+        if made is not None:
+            return made
         for logged in operations:
             try:
                 raw = self._apply(raw, logged)
             except UNFIT as error:
-                self._refuse(logged.lsn, logged.member, error)
+                lsn, member, *_ = logged
+                self._refuse(lsn, member, error)
         return raw
 
     @cached_property
@@ -306,7 +343,7 @@ class LogFolder:
         return {
             key: state
             for key, state in self.states.items()
-            if isinstance(state, list) and any(logged.tuple_raw is not None for logged in state)
+            if isinstance(state, list) and any(tuple_raw is not None for _, _, tuple_raw, _, _ in state)
         }
 
     def mark_existing(self, tuples: Tuples) -> None:
@@ -330,11 +367,13 @@ class LogFolder:
                 yield raw
 
     def _apply(self, raw: bytes | None, logged: LoggedOperations) -> bytes | None:
-        if logged.tuple_raw is None:
-            return raw if raw is None else apply_update(logged.operations, raw, self._doubles)
+        _, _, tuple_raw, operations_raw, index_base = logged
+        operations = parse_update(operations_raw, self._names, index_base)
+        if tuple_raw is None:
+            return raw if raw is None else apply_update(operations, raw, self._doubles)
         if raw is None:
-            return logged.tuple_raw
-        changed = apply_upsert(logged.operations, raw, self._doubles)
+            return tuple_raw
+        changed = apply_upsert(operations, raw, self._doubles)
         # An UPSERT that would change the key does nothing.
         return changed if self._keys.of_row(changed) == self._keys.of_row(raw) else raw
 

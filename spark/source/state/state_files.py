@@ -12,22 +12,23 @@ from iproto_server.codec import msgpack as codec
 from iproto_server.storage.errors import LogGapError
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import Row, RowType
-from spark.source.errors import SourceError
-from spark.source.io.block_filter import BlockFilter
-from spark.source.io.damage import DamageHandler
-from spark.source.io.data_files import DataFile, DataFiles, LogPart
-from spark.source.options import Mode, ReadOptions
-from spark.source.schema.definitions import SpaceDefinition, read_system_rows
-from spark.source.state.cutoff import (
-    LOCAL,
+from spark.source.decode.cutoff import (
     Cutoff,
     LogRange,
     LsnCutoff,
     TimeCutoff,
     ambiguous,
     first_timestamp,
+    rows_of_log,
+    writers,
 )
-from spark.source.state.log_span import DEFINING, LogSpan, counting
+from spark.source.decode.log_span import DEFINING, LogSpan, counting
+from spark.source.errors import SourceError
+from spark.source.io.block_filter import BlockFilter
+from spark.source.io.damage import DamageHandler
+from spark.source.io.data_files import DataFile, DataFiles, LogPart
+from spark.source.options import Mode, ReadOptions
+from spark.source.schema.definitions import SpaceDefinition, read_system_rows
 
 
 class Truncation(NamedTuple):
@@ -221,39 +222,19 @@ def _choose(options: ReadOptions, files: DataFiles, damage: DamageHandler) -> _C
 
 def _cutoff(options: ReadOptions, files: DataFiles, origin: _Origin, damage: DamageHandler) -> Cutoff | None:
     """The cutoff of a query, relative to a snapshot; None if the snapshot is too new."""
-    writers = _writers(files, origin.clock, damage)
+    members = writers(files.logs, origin.clock, damage)
     if options.time is not None:
         if origin.snapshot is not None and not _is_until(origin.snapshot, options.time, files, damage):
             return None
-        return TimeCutoff(options.time, damage, len(writers) <= 1)
+        return TimeCutoff(options.time, damage, len(members) <= 1)
     if isinstance(options.lsn, VClock):
         of_clock = LsnCutoff(options.lsn, damage)
         return of_clock if of_clock.covers(origin.clock) else None
-    if len(writers) > 1:
-        raise ambiguous(writers)
-    member, lsn = writers[0], options.lsn or 0
+    if len(members) > 1:
+        raise ambiguous(members)
+    member, lsn = members[0], options.lsn or 0
     of_number = LsnCutoff(VClock({member: lsn}), damage, member)
     return of_number if of_number.covers(origin.clock) else None
-
-
-def _writers(files: DataFiles, clock: VClock, damage: DamageHandler) -> list[int]:
-    """The members that have written since a clock, by the headers; if none, the first writer."""
-    found = {
-        member
-        for log in files.logs
-        for member, lsn in log.header.vclock.items()
-        if member != LOCAL and lsn > clock.get(member, 0)
-    }
-    if not found:
-        rows = (row for log in files.logs[-1:] for row in _rows(log, damage))
-        first = next((row.replica_id for row in rows if row.replica_id != LOCAL), None)
-        found = {member for member in clock if member != LOCAL} if first is None else {first}
-    return sorted(found) or [LOCAL]
-
-
-def _rows(log: DataFile, damage: DamageHandler) -> Iterator[Row]:
-    for _, rows in LogSpan(log, log.begin, log.size, None).rows(damage):
-        yield from rows
 
 
 def _logs_after(files: DataFiles, clock: VClock, cutoff: Cutoff) -> list[LogPart]:
@@ -287,7 +268,9 @@ def _is_until(snapshot: DataFile, time: float, files: DataFiles, damage: DamageH
     if not before or (first is not None and first <= time):
         return True
     return all(
-        row.timestamp <= time for row in _rows(before[-1], damage) if row.lsn <= clock.get(row.replica_id, 0)
+        row.timestamp <= time
+        for row in rows_of_log(before[-1], damage)
+        if row.lsn <= clock.get(row.replica_id, 0)
     )
 
 

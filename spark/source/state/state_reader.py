@@ -30,6 +30,7 @@ from spark.source.arrow.columns import row_columns
 from spark.source.arrow.filters import Filters
 from spark.source.batch.worker import WorkerSetup
 from spark.source.decode.log_rows import LogRows
+from spark.source.decode.log_span import DEFINING, ContinuityCheck, PerMember, counting
 from spark.source.decode.packed_tuples import Tuples
 from spark.source.decode.snapshot_rows import read_tuples
 from spark.source.io.block_filter import BlockFilter
@@ -37,7 +38,6 @@ from spark.source.io.byte_ranges import FileRange, group_blocks, read_blocks, sp
 from spark.source.io.damage import DamageHandler
 from spark.source.options import OnDamaged, ReadOptions
 from spark.source.state.log_folder import LogFolder, NeedsFullReplay
-from spark.source.state.log_span import DEFINING, ContinuityCheck, PerMember, counting
 from spark.source.state.replay_fallback import replay
 from spark.source.state.state_files import StateFiles, Truncation
 
@@ -46,6 +46,10 @@ BATCH_ROWS: Final = 8192
 
 LOG_SHARES: Final = 4
 """The maximum number of tasks due to large logs: they share the rows, but each reads all logs."""
+
+_LOG_SHARE: Final = 256 * 1024**2
+"""The minimum size in bytes of the logs for each of these tasks: to read smaller logs several times costs
+more than to return their rows in one task."""
 
 
 class TaskShare(NamedTuple):
@@ -124,7 +128,8 @@ class StateReader(WorkerSetup, DataSourceReader):
         if state.is_rekeyed:
             return [InputPartition(TaskShare(0, 1, None))]
         logs = sum(span.stop - span.start for span in state.spans)
-        at_least = max(1, min(LOG_SHARES, logs // partition_bytes)) if partition_bytes else 1
+        share = max(partition_bytes, _LOG_SHARE)
+        at_least = max(1, min(LOG_SHARES, logs // share)) if partition_bytes else 1
         parts: list[FileRange | None] = []
         if state.snapshot is None or state.truncation is not None:
             parts = [None] * at_least

@@ -14,6 +14,7 @@ from spark.source.errors import SourceError
 from spark.source.io.data_files import DataFile, LogPart, inspect_file, parts_of
 from spark.source.io.filesystem import find_files, locate
 from spark.source.options import ReadOptions
+from spark.source.stream.held_files import HeldFiles
 from spark.source.stream.offset import Offset, rows_between
 
 SETTLING: Final = 1.0
@@ -48,6 +49,10 @@ class LiveLogs:
         options: Of the query.
         clock: The filesystem's time, in seconds since 1970.
         monotonic: A monotonic clock, in seconds.
+
+    Attributes:
+        where: The paths, for errors.
+        held: Links to the files that the stream still has to read; None without the option `hold_path`.
     """
 
     def __init__(
@@ -57,7 +62,10 @@ class LiveLogs:
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self.where = options.wal_dir or ", ".join(options.paths)
-        self._paths = [*options.paths, *([] if options.wal_dir is None else [options.wal_dir])]
+        paths = [*options.paths, *([] if options.wal_dir is None else [options.wal_dir])]
+        self.held = None if options.hold_path is None else HeldFiles(options.hold_path, paths)
+        # Of a file that is found twice, the last one counts: a link, which no checkpoint removes.
+        self._paths = paths if self.held is None else [*paths, self.held.directory]
         self._clock = clock
         self._monotonic = monotonic
         self._known: dict[tuple[str, int], DataFile | None] = {}
@@ -72,6 +80,8 @@ class LiveLogs:
             XlogError: If a file is not a log.
             OSError: If one cannot be read, or was just removed.
         """
+        if self.held is not None:
+            self.held.refresh()
         return self._find(FileType.LOG)
 
     def snapshots(self) -> list[DataFile]:

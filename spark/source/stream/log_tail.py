@@ -7,12 +7,14 @@ from collections.abc import Callable
 from typing import Final, NamedTuple, TypeVar
 
 from iproto_server.storage.errors import LogGapError, XlogError
+from spark.source.batch.changes_range import ChangesRange
 from spark.source.errors import SourceError
 from spark.source.io.damage import DamageHandler
 from spark.source.io.data_files import DataFile, LogPart
 from spark.source.options import ReadOptions
 from spark.source.schema.definitions import Definitions
-from spark.source.stream.live_logs import START_OVER, LiveLogs
+from spark.source.stream.initial_snapshot import SnapshotPlace, snapshot_named
+from spark.source.stream.live_logs import START_OVER, LiveLogs, covers, name_of
 from spark.source.stream.live_schema import LiveSchema
 from spark.source.stream.log_walk import LogWalk, Span
 from spark.source.stream.offset import Offset
@@ -86,6 +88,87 @@ class LogTail:
         if newest is None:
             return None
         return self.advance(Offset(newest.header.vclock)).end
+
+    def since(self, options: ReadOptions) -> Offset | None:
+        """The position before the changes of `starting_lsn` or `starting_time`; None if there is no log.
+
+        Parameters:
+            options: Of the query.
+
+        Raises:
+            SourceError: If an LSN is a number and several members have written, or changes are gone.
+            XlogError: At damage that is not to be skipped.
+            OSError: If a file cannot be read.
+        """
+
+        def look() -> Offset | None:
+            logs = self._logs.find()
+            damage = DamageHandler(self._on_damaged)
+            clock = ChangesRange.find(options, logs, damage).after
+            return Offset(clock) if logs and clock is not None else None
+
+        return with_retries(look)
+
+    def newest_snapshot(self) -> SnapshotPlace | None:
+        """The beginning of the newest complete snapshot with the logs after it; None if there is none.
+
+        Raises:
+            SourceError: If the path does not exist, or the logs after the snapshot are gone.
+            LogGapError: If a log is missing between others.
+            XlogError: If a file is not a snapshot or log.
+            OSError: If a file cannot be read.
+        """
+
+        def look() -> SnapshotPlace | None:
+            logs, snapshots = self._logs.find(), self._logs.snapshots()
+            if not snapshots:
+                return None
+            if self._logs.held is not None:
+                self._logs.held.hold(snapshots[-1].uri)
+            if logs:
+                self._logs.after(logs, Offset(snapshots[-1].header.vclock))
+            return SnapshotPlace.start_of(snapshots[-1])
+
+        return with_retries(look)
+
+    def snapshot_at(self, place: SnapshotPlace) -> DataFile:
+        """The snapshot of a place.
+
+        Parameters:
+            place: The place.
+
+        Raises:
+            SourceError: If it is gone.
+            OSError: If it cannot be read.
+        """
+        return with_retries(lambda: snapshot_named(place, self._logs.snapshots(), self._logs.where))
+
+    def hold(self) -> None:
+        """Keep new logs from now on, if the option `hold_path` is given."""
+        if self._logs.held is not None:
+            self._logs.held.start()
+
+    def release(self, position: Offset) -> None:
+        """Give up the files before a position, if the option `hold_path` is given.
+
+        Parameters:
+            position: All rows up to it were processed.
+
+        Raises:
+            SourceError: If a link cannot be removed.
+        """
+        held = self._logs.held
+        if held is None:
+            return
+        logs = with_retries(self._logs.find)
+        needed = [log for log in logs if covers(position.vclock, log)]
+        if needed:
+            held.release(name_of(needed[-1]))
+
+    def stop(self) -> None:
+        """End the thread of `hold`."""
+        if self._logs.held is not None:
+            self._logs.held.stop()
 
     def advance(
         self,

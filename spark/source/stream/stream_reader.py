@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -21,57 +21,37 @@ from pyspark.sql.types import StructType
 
 from iproto_server.box.catalog.system_space_ids import SPACE
 from iproto_server.storage.vclock import VClock
-from iproto_server.storage.xlog import Block, RowType
+from iproto_server.storage.xlog import RowType
 from spark.source.arrow.changes_columns import ChangesColumns
 from spark.source.arrow.filters import Filters
 from spark.source.batch.changes_reader import known_spaces, space_of
 from spark.source.batch.worker import WorkerSetup
+from spark.source.decode.cutoff import first_timestamp
 from spark.source.decode.log_rows import LogRows
 from spark.source.decode.row_scanner import read_rows
 from spark.source.errors import SourceError
-from spark.source.io.block_filter import BlockFilter
-from spark.source.io.byte_ranges import FileRange, group_blocks, read_blocks
+from spark.source.io.byte_ranges import group_blocks
 from spark.source.io.damage import DamageHandler
 from spark.source.io.data_files import DataFile, DataFiles
-from spark.source.options import ReadOptions, TuplesAs
-from spark.source.schema.definitions import Definitions
+from spark.source.options import EARLIEST, LATEST, SNAPSHOT, ReadOptions, SchemaEvolution, TuplesAs
+from spark.source.schema.definitions import Definitions, SpaceDefinition, read_definitions
+from spark.source.stream.format_changes import FIELDS_KEY, check_format, fields_of
+from spark.source.stream.initial_snapshot import (
+    SnapshotPart,
+    SnapshotPlace,
+    read_snapshot,
+    snapshot_ranges,
+)
 from spark.source.stream.live_logs import START_OVER
 from spark.source.stream.log_tail import Advance, LogTail, with_retries
-from spark.source.stream.log_walk import Span
-from spark.source.stream.offset import SINCE, STARTING, Offset, earlier
+from spark.source.stream.offset import SINCE, STARTING, Offset
+from spark.source.stream.stream_parts import StreamPart, StreamRange, blocks_of, split_spans
+
+_RESOLVED: Final = ("lsn ", "time ")
+"""The beginnings of initial offsets that the logs resolve."""
 
 _LOOK_AGAIN: Final = 0.05
 """Seconds before rows that do not count yet are checked again."""
-
-
-@dataclass(frozen=True)
-class StreamRange:
-    """A range of a log.
-
-    Attributes:
-        range: The range of its blocks.
-        until: Rows after this clock do not count.
-    """
-
-    range: FileRange
-    until: VClock
-
-
-@dataclass(frozen=True)
-class StreamPart(InputPartition):
-    """The part of a batch that one task reads.
-
-    Attributes:
-        ranges: Parts of logs, in order.
-        after: Rows up to this clock belong to earlier batches.
-        space_ids: The spaces to read; None for all.
-        columns: Converts rows to columns.
-    """
-
-    ranges: tuple[StreamRange, ...]
-    after: VClock
-    space_ids: frozenset[int] | None
-    columns: ChangesColumns
 
 
 class ChangesStreamReader(WorkerSetup, DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -107,8 +87,13 @@ class ChangesStreamReader(WorkerSetup, DataSourceStreamReader, SupportsTriggerAv
     # -- offsets --
 
     def initialOffset(self) -> dict[str, Any]:
-        """The option `starting`; it is resolved when the first batch is planned."""
-        return {STARTING: str(self._options.starting)}
+        """The start in the options; it is resolved when the first batch is planned."""
+        options = self._options
+        if options.starting_lsn is not None:
+            return {STARTING: f"lsn {options.starting_lsn}"}
+        if options.starting_time is not None:
+            return {STARTING: f"time {options.starting_time}"}
+        return {STARTING: str(options.starting)}
 
     def getDefaultReadLimit(self) -> ReadLimit:
         """The maximum size of a batch, from the options."""
@@ -141,18 +126,27 @@ class ChangesStreamReader(WorkerSetup, DataSourceStreamReader, SupportsTriggerAv
             XlogError: At damage that is not to be skipped.
             OSError: If a file cannot be read.
         """
+        self._logs.hold()
+        place = self._place(start)
+        if place is not None and not place.is_at_end:
+            max_bytes = limit.max_bytes if isinstance(limit, ReadMaxBytes) else None
+            return self._with_fields(start, place.advanced(max_bytes).to_json())
         if self._target == [None]:
-            return {STARTING: "earliest"} if start == {STARTING: "latest"} else start
+            return {STARTING: EARLIEST} if start == {STARTING: LATEST} else start
         begin = self._begin(start)
         if begin is None:
-            # There are no logs yet: all later rows are new.
-            return {STARTING: "earliest"}
+            # There are no logs yet: all later rows are new, unless a snapshot comes first.
+            return start if start == {STARTING: SNAPSHOT} else {STARTING: EARLIEST}
         end = start
         advance = self._advance(begin, limit)
         if STARTING in start:
             end = {**advance.end.to_json(), SINCE: begin.to_json()}
+            if advance.end is begin and start == {STARTING: SNAPSHOT}:
+                return start
         elif advance.end is not begin:
             end = advance.end.to_json()
+        if end is not start:
+            end = self._with_fields(start, end)
         self._planned = (start, end, advance)
         return end
 
@@ -161,11 +155,23 @@ class ChangesStreamReader(WorkerSetup, DataSourceStreamReader, SupportsTriggerAv
         starting = start.get(STARTING)
         if starting is None:
             return Offset.from_json(start)
-        if starting == "earliest":
+        if starting == EARLIEST:
             return self._logs.earliest()
-        if starting == "latest":
+        if starting == LATEST:
             return self._logs.latest()
+        if starting == SNAPSHOT:
+            # Without a snapshot, only logs from the first row on have all rows.
+            earliest = self._logs.earliest()
+            return earliest if earliest is not None and not any(earliest.vclock.values()) else None
+        if starting.startswith(_RESOLVED):
+            return self._logs.since(self._options)
         return Offset.from_json({"vclock": dict(VClock.parse(starting))})
+
+    def _place(self, start: Mapping[str, Any]) -> SnapshotPlace | None:
+        """The place of an offset in the snapshot that the stream begins with; None for other offsets."""
+        if start == {STARTING: SNAPSHOT}:
+            return self._logs.newest_snapshot()
+        return SnapshotPlace.from_json(start)
 
     def _advance(self, begin: Offset, limit: ReadLimit) -> Advance:
         max_bytes = limit.max_bytes if isinstance(limit, ReadMaxBytes) else None
@@ -195,17 +201,45 @@ class ChangesStreamReader(WorkerSetup, DataSourceStreamReader, SupportsTriggerAv
         """
         if STARTING in end:
             return []
+        self._logs.hold()
+        place = SnapshotPlace.from_json(end)
+        if place is not None:
+            return self._snapshot_parts(SnapshotPlace.from_json(start), place)
         advance = self._plan(start, end)
         if not advance.spans:
             return []
         space_ids = self._space_ids(advance.definitions)
         if space_ids is not None and not space_ids:
             return []
-        columns = ChangesColumns(self._definitions(advance), self._options, self._schema)
+        fixed = self._fixed_space()
+        if fixed is not None:
+            check_format(self._options.schema_evolution, advance.definitions, fixed, end)
+        columns = ChangesColumns(
+            advance.definitions if fixed is None else Definitions([fixed]), self._options, self._schema
+        )
         until = Offset.from_json(end).vclock
         return [
             StreamPart(ranges, advance.start.vclock, space_ids, columns)
-            for ranges in _split(advance.spans, self._options.partition_bytes, until)
+            for ranges in split_spans(advance.spans, self._options.partition_bytes, until)
+        ]
+
+    def _snapshot_parts(self, start: SnapshotPlace | None, end: SnapshotPlace) -> Sequence[InputPartition]:
+        """The parts of a batch of rows of the snapshot."""
+        file = self._logs.snapshot_at(end)
+        damage = DamageHandler(self._options.damaged)
+        definitions = with_retries(lambda: read_definitions(file, (), damage))
+        space_ids = self._space_ids(definitions)
+        begin = file.begin if start is None else start.offset
+        if begin >= end.offset or (space_ids is not None and not space_ids):
+            return []
+        fixed = self._fixed_space()
+        shown = definitions if fixed is None else Definitions([fixed])
+        columns = ChangesColumns(shown, self._options, self._schema)
+        stamp = first_timestamp(file, damage) or 0.0
+        lsn = file.header.vclock.signature
+        return [
+            SnapshotPart(part, lsn, stamp, space_ids, columns)
+            for part in snapshot_ranges(file, begin, end.offset, self._options.partition_bytes)
         ]
 
     def _space_ids(self, definitions: Definitions) -> frozenset[int] | None:
@@ -229,18 +263,40 @@ class ChangesStreamReader(WorkerSetup, DataSourceStreamReader, SupportsTriggerAv
             raise SourceError(f"there are no more logs in {self._options.paths[0]}; {START_OVER}")
         return self._logs.advance(begin, until=Offset.from_json(end))
 
-    def _definitions(self, advance: Advance) -> Definitions:
-        """The space definitions at the end of a batch; with `tuples=struct`, that of the space when the query
-        began, because its columns are fixed."""
+    def _fixed_space(self) -> SpaceDefinition | None:
+        """With `tuples=struct`, the space as of the query's start, whose columns are fixed; else None."""
         if self._options.tuples is not TuplesAs.STRUCT or self._options.space is None:
-            return advance.definitions
+            return None
         if self._space is None:
             found = with_retries(lambda: known_spaces(self._options, DataFiles.find(self._options)))
             self._space = found.space(self._options.space)
-        return Definitions([self._space])
+        return self._space
+
+    def _with_fields(self, start: Mapping[str, Any], end: dict[str, Any]) -> dict[str, Any]:
+        """An end offset that remembers the fields of the query's first columns, if new ones are refused."""
+        if self._options.schema_evolution is not SchemaEvolution.FAIL:
+            return end
+        if FIELDS_KEY in start:
+            return {**end, FIELDS_KEY: start[FIELDS_KEY]}
+        fixed = self._fixed_space()
+        return end if fixed is None else {**end, FIELDS_KEY: fields_of(fixed)}
 
     def commit(self, end: dict[str, Any]) -> None:
-        """Do nothing: the server manages its logs."""
+        """Give up files that were held for the stream; the server manages its logs.
+
+        Parameters:
+            end: The end of the batch that was processed.
+
+        Raises:
+            SourceError: If a link cannot be removed.
+        """
+        place = SnapshotPlace.from_json(end)
+        if STARTING not in end and (place is None or place.is_at_end):
+            self._logs.release(Offset.from_json(end))
+
+    def stop(self) -> None:
+        """End the query; held files stay for its next run."""
+        self._logs.stop()
 
     # -- tasks --
 
@@ -258,11 +314,15 @@ class ChangesStreamReader(WorkerSetup, DataSourceStreamReader, SupportsTriggerAv
             XlogError: At damage that is not to be skipped.
             OSError: If a log cannot be read.
         """
+        if isinstance(partition, SnapshotPart):
+            with DamageHandler.of(self._options) as damage:
+                yield from read_snapshot(partition, damage)
+            return
         assert isinstance(partition, StreamPart)
         with DamageHandler.of(self._options) as damage:
             for each in partition.ranges:
                 uri = each.range.uri
-                for blocks in group_blocks(_blocks(each, partition.space_ids, damage)):
+                for blocks in group_blocks(blocks_of(each, partition.space_ids, damage)):
                     for rows in read_rows(blocks, uri, damage, partition.columns.items):
                         wanted = rows.take(self._wanted(rows, each, partition))
                         if len(wanted):
@@ -292,51 +352,3 @@ def _check(options: ReadOptions, schema: StructType) -> None:
                 'also needs .option("mode", "changes"), because Spark asks for the columns before it '
                 "announces a stream"
             )
-
-
-def _blocks(part: StreamRange, space_ids: frozenset[int] | None, damage: DamageHandler) -> Iterator[Block]:
-    """The blocks of a range that may contain rows of the spaces.
-
-    Raises:
-        SourceError: If the file has changed since the batch was planned.
-    """
-    uri, end = part.range.uri, part.range.start
-    block_filter = None if space_ids is None else BlockFilter(space_ids)
-    try:
-        for block in read_blocks(part.range, damage):
-            end = block.end
-            if block_filter is None or block_filter.matches(block.payload):
-                yield block
-    except FileNotFoundError:
-        raise SourceError(
-            f"{uri}: the log was removed before the stream has read its rows up to {part.until}. Checkpoints "
-            f"of the server remove old logs (its option checkpoint_count); {START_OVER}"
-        ) from None
-    if end < part.range.end and not damage.skipped:
-        raise SourceError(
-            f"{uri}: the log was truncated at offset {end}, before {part.range.end}, after the batch was "
-            f"planned; {START_OVER}"
-        )
-
-
-def _split(spans: Sequence[Span], partition_bytes: int, until: VClock) -> Iterator[tuple[StreamRange, ...]]:
-    """Split blocks into parts of about `partition_bytes`; small logs share a part."""
-    ranges: list[StreamRange] = []
-    size = 0
-    for span in spans:
-        end = span.part.end
-        limit = until if end is None else earlier(end, until)
-        start = span.start
-        for number, border in enumerate(span.borders, 1):
-            is_full = 0 < partition_bytes <= size + border - start
-            if is_full or number == len(span.borders):
-                uri = span.part.file.uri
-                part = FileRange(uri, start, border, start, border, is_cut=False, may_grow=False)
-                ranges.append(StreamRange(part, limit))
-                size += border - start
-                start = border
-            if is_full:
-                yield tuple(ranges)
-                ranges, size = [], 0
-    if ranges:
-        yield tuple(ranges)

@@ -39,6 +39,9 @@ def create_schema(box: Box) -> None:
     fields = [("id", "unsigned"), ("name", "string")]
     numbered = box.schema.create_space("numbered", format=fields, if_not_exists=True)
     numbered.create_index("primary", parts=["id"], sequence=True, if_not_exists=True)
+    fields = [("query", "string"), ("batch", "unsigned")]
+    batches = box.schema.create_space("spark_batches", format=fields, if_not_exists=True)
+    batches.create_index("primary", parts=["query"], if_not_exists=True)
 
 
 @app.procedure("keep")

@@ -25,7 +25,7 @@ from spark.sink.server_writer import Written, send_rows, server_stream_writer, s
 from spark.source.errors import SourceError
 from tests.conftest import StartServer
 from tests.iproto_client import IprotoClient
-from tests.running_server import RunningServer
+from tests.running_server import QUEUE_APPLICATION, RunningServer
 from tests.spark.sink.application import PASSWORD, USER
 from tests.spark.sink.rows import batch, columns
 
@@ -149,6 +149,25 @@ def test_rows_replace_insert_or_delete(target: IprotoClient) -> None:
     )
 
 
+def test_an_upsert_inserts_a_row_or_assigns_its_columns(target: IprotoClient) -> None:
+    """Fields without a column keep their value; fields behind the end of the row are added."""
+    write(target, _THINGS, "id long, name string, share double", (1, "old", 0.5))
+    write(target, _THINGS, "id long", (3,))
+    options = {**_THINGS, "operation": "upsert"}
+    rows = [(1, "new", True), (2, "other", None), (3, None, False), (1, "newer", None)]
+    assert write(target, options, "id long, name string, flag boolean", *rows) == 4
+    assert [row[:3] + row[4:7] for row in stored(target, "things")] == [
+        [1, "newer", None, 0.5, None, None],
+        [2, "other", None, None, None, None],
+        [3, None, None, None, None, False],
+    ]
+
+
+def test_an_upsert_assigns_fields_of_the_format_only(target: IprotoClient) -> None:
+    told = refusal(target, {**_THINGS, "operation": "upsert"}, "id long, _extra string", (1, "[1]"))
+    assert 'column "_extra": operation=upsert assigns fields of the format only' in told
+
+
 def test_a_refused_row_is_told_with_the_servers_code_and_words(target: IprotoClient) -> None:
     """And with its number and a view of it."""
     words = refusal(target, _CALLS, "id long, name string", (1, "a"), (13, "b" * 300), (2, "c"))
@@ -269,6 +288,19 @@ def test_every_row_is_there_when_the_server_was_killed_in_the_middle(tmp_path: P
             server.stop()
 
 
+def test_repeated_puts_with_a_unique_key_are_one_task(start_server: StartServer) -> None:
+    """The options of a put are a column with a struct."""
+    server = start_server([QUEUE_APPLICATION])
+    options = StructType().add("unique_key", "string").add("unique_for", "long")
+    schema = columns("data string", options=options)
+    rows = [(f"task {number}", {"unique_key": f"row {number}", "unique_for": 3600}) for number in range(3)]
+    given = {"url": server.address, "procedure": "queue.put"}
+    for _ in range(2):
+        send_rows(ServerOptions.parse(given), schema, iter([batch(schema, rows)]))
+    with IprotoClient(server.host, server.port) as client:
+        assert len(stored(client, "queue")) == 3
+
+
 def test_unix_sockets_are_reached(start_server: StartServer, tmp_path: Path) -> None:
     """By their path, with or without a prefix."""
     path = tmp_path / "s"
@@ -287,7 +319,7 @@ def test_unix_sockets_are_reached(start_server: StartServer, tmp_path: Path) -> 
         ({"procedure": "p", "space": "s"}, "only one is allowed"),
         ({"procedure": "p", "operation": "insert"}, 'the option "operation" requires the option "space"'),
         ({"space": "s", "json_columns": "a"}, 'the option "json_columns" requires the option "procedure"'),
-        ({"space": "s", "operation": "upsert"}, 'one of replace, insert, delete, not "upsert"'),
+        ({"space": "s", "operation": "merge"}, 'one of replace, insert, upsert, delete, not "merge"'),
         ({"procedure": "p", "in_flight": "0"}, "a whole number from 1 on"),
         ({"procedure": "p", "retries": "-1"}, "a whole number from 0 on"),
         ({"procedure": "p", "timeout": "0"}, "a number of seconds above 0"),

@@ -21,6 +21,8 @@ OTHER = 513
 START = 1_700_000_000.0
 STEP = 10.0
 _SYSTEM = (276, 280, 288)
+_NAMED = (280, 288)
+"""The system spaces whose own definitions are in snapshots."""
 
 ID = (0, "unsigned")
 
@@ -120,6 +122,13 @@ class Chronicle:
             self.make(row)
         self._remember()
 
+    def make_all(self, *requests: Request, member: int = 1) -> None:
+        """Make changes that no log has."""
+        for kind, body in requests:
+            lsn = self.clock.get(member, 0) + 1
+            self.make(Row(kind, lsn, body=body, timestamp=self.time, replica_id=member))
+        self._remember()
+
     def make(self, row: Row) -> None:
         """Make a change as recovery makes it."""
         (read,) = decode_rows(encode_row(row))
@@ -146,7 +155,7 @@ class Chronicle:
             for space_id in (*_SYSTEM, OTHER, SPACE):
                 rows = list(self.box.catalog.space(space_id).rows())
                 if space_id in _SYSTEM[1:]:
-                    rows = [raw for raw in rows if codec.unpack(raw)[0] in (SPACE, OTHER)]
+                    rows = [raw for raw in rows if codec.unpack(raw)[0] in (*_NAMED, SPACE, OTHER)]
                 writer.write(space_id, iter(rows if space_id != _SYSTEM[0] else rows[:5]))
         return writer.path
 

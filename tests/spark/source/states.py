@@ -17,6 +17,7 @@ from iproto_server.storage import snapshot
 from spark.source.arrow.columns import RAW
 from spark.source.io import byte_ranges
 from spark.source.options import ReadOptions
+from spark.source.state import state_reader
 from spark.source.state.state_files import FoundState
 from spark.source.state.state_reader import StateReader, state_schema
 
@@ -31,6 +32,7 @@ def small_pieces() -> Iterator[None]:
         patch.setattr(byte_ranges, "_SMALLEST", 1)
         patch.setattr(byte_ranges, "_PART_BYTES", 200)
         patch.setattr(byte_ranges, "_TOGETHER", 200)
+        patch.setattr(state_reader, "_LOG_SHARE", 1)
         patch.setattr(snapshot, "BLOCK_SIZE", 100)
         for name in ("fsync", "fdatasync"):
             patch.setattr(os, name, lambda descriptor: None)

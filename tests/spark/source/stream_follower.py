@@ -12,7 +12,8 @@ from pyspark.sql.types import IntegerType, LongType, StructField, StructType, Ti
 
 from spark.source.options import ReadOptions
 from spark.source.stream.log_tail import LogTail
-from spark.source.stream.stream_reader import ChangesStreamReader, StreamPart
+from spark.source.stream.stream_parts import StreamPart
+from spark.source.stream.stream_reader import ChangesStreamReader
 
 COLUMNS = StructType(
     [

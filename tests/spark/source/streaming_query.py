@@ -1,8 +1,9 @@
 """A query that follows a live directory and keeps the changes as Parquet; a program, to be killed.
 
-    python -m tests.spark.source.streaming_query DIRECTORY OUTPUT CHECKPOINT [once]
+    python -m tests.spark.source.streaming_query DIRECTORY OUTPUT CHECKPOINT OPTIONS [once]
 
-Prints the clock of each batch that is done, as JSON. With `once` it ends when all is read.
+OPTIONS are those of the source, as JSON. Prints the clock of each batch that is done, as JSON. With `once` it
+ends when all is read.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class Progress(StreamingQueryListener):
         """It has ended."""
 
 
-def main(directory: str, output: str, checkpoint: str, *when: str) -> None:
+def main(directory: str, output: str, checkpoint: str, options: str, *when: str) -> None:
     """Run the query."""
     config = {"spark.sql.shuffle.partitions": "2", "spark.ui.showConsoleProgress": "false"}
     spark = session.start("streaming query", "local[2]", config)
@@ -42,6 +43,7 @@ def main(directory: str, output: str, checkpoint: str, *when: str) -> None:
         spark.readStream.format("tarantool")
         .option("max_bytes_per_trigger", "200k")
         .option("partition_bytes", "50k")
+        .options(**json.loads(options))
         .load(directory)
     )
     writer = stream.writeStream.format("parquet").option("checkpointLocation", checkpoint)

@@ -43,6 +43,34 @@ def test_texts_become_values(given: dict[str, str], attribute: str, value: objec
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
+        (
+            {**PLACE, "starting": "latest", "starting_time": "1"},
+            'the options "starting_time" and "starting": only one is allowed',
+        ),
+        (
+            {**PLACE, "ending_time": "1"},
+            'the option "ending_time" is for batch queries: a stream has no end',
+        ),
+        (
+            {**PLACE, "tuples": "json", "schema_evolution": "fail"},
+            'the option "schema_evolution" is for tuples=struct: JSON has all fields',
+        ),
+        (
+            {**PLACE, "schema_evolution": "ask"},
+            "the option \"schema_evolution\" is 'ask', not one of extra, fail, restart",
+        ),
+        ({**PLACE, "hold_path": ""}, 'the option "hold_path" is empty'),
+    ],
+)
+def test_wrong_ones_of_streams_are_told_in_a_sentence(given: dict[str, str], sentence: str) -> None:
+    with pytest.raises(SourceError) as error:
+        ReadOptions.parse(given, streaming=True)
+    assert str(error.value) == sentence
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
         ({"space": "s"}, "there is no path: pass a file, directory or glob to load(PATH)"),
         ({"path": "dir"}, 'the option "space" is missing: the name or the id of a space'),
         ({**PLACE, "space": ""}, 'the option "space" is empty'),
@@ -78,6 +106,21 @@ def test_texts_become_values(given: dict[str, str], attribute: str, value: objec
             'tuples=struct is for the changes of one space: the option "space" is missing',
         ),
         ({**PLACE, "starting": "latest"}, 'the option "starting" is for streams only'),
+        ({**PLACE, "starting_lsn": "1"}, 'the option "starting_lsn" is for changes only, not for current'),
+        (
+            {**PLACE, "mode": "changes", "starting_lsn": "1", "starting_time": "1"},
+            'the options "starting_lsn" and "starting_time": only one is allowed',
+        ),
+        (
+            {**PLACE, "mode": "changes", "ending_lsn": "1", "ending_time": "1"},
+            'the options "ending_lsn" and "ending_time": only one is allowed',
+        ),
+        (
+            {**PLACE, "mode": "changes", "ending_lsn": "x"},
+            "the option \"ending_lsn\" is 'x', neither a number nor a vector clock such as {1: 10, 2: 7}",
+        ),
+        ({**PLACE, "schema_evolution": "fail"}, 'the option "schema_evolution" is for streams only'),
+        ({**PLACE, "hold_path": "x"}, 'the option "hold_path" is for streams only'),
         ({**PLACE, "spcae": "s", "nodes": "1"}, 'there is no option "nodes", "spcae"'),
     ],
 )

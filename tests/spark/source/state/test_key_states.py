@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from spark import native
 from spark.source.decode.packed import Buffer, Cells
-from spark.source.state.key_states import OTHER_TASK, KeyState, KeyStates, record
+from spark.source.state.key_states import OTHER_TASK, KeyState, KeyStates, quick_operations, record
 from tests.compiled import needs_compiled_spark
 
 pytestmark = needs_compiled_spark
@@ -165,7 +165,7 @@ def test_refuses_what_it_is_not_made_for() -> None:
         with pytest.raises((TypeError, ValueError)):
             made.find_cells(*arguments)
     numbers = array("q", [0]) * 32
-    right = (b"", 0, 512, 1, 0, 1, True, numbers, numbers, None, None)
+    right = (b"", 0, 512, 1, 0, 1, True, numbers, numbers, None, None, 0, False, None)
     assert made.fold(*right) is None
     for place, value in [
         (0, "text"),
@@ -182,6 +182,16 @@ def test_refuses_what_it_is_not_made_for() -> None:
     ]:
         with pytest.raises((TypeError, ValueError)):
             made.fold(*right[:place], value, *right[place + 1 :])
+    given_wrong: list[tuple[Any, ...]] = [(), ("", [], 0, 0), (b"\x90", (), 0, 0), (b"\x90", [], "", 0)]
+    for arguments in given_wrong:
+        with pytest.raises(TypeError):
+            quick_operations(*arguments)
+    odd: Any
+    for odd in ((1, 1, None, "", 0), (1, 1, "", b"\x90", 0), (1, 1, None, b"", 0), [1, 1, None, b"\x90", 0]):
+        assert quick_operations(b"\x91\x01", [odd], 0, False) is None
+    for odd in ((), (1,), ("", 1, None, b"\x90", 0)):
+        with pytest.raises(TypeError):
+            quick_operations(b"\x91\x01", [odd], 0, False)
     for wrong_key in ("text", None, 1, bytearray(b"key")):
         for use in (made.get, made.pop, made.__getitem__, made.__contains__):
             with pytest.raises(TypeError, match="a key is bytes"):

@@ -13,11 +13,11 @@ from iproto_server.codec import msgpack as codec
 from iproto_server.storage.errors import LogGapError
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import RowEncoder, RowType, decode_rows, encode_row
+from spark.source.decode.log_span import ContinuityCheck, PerMember, counting
 from spark.source.decode.packed import Buffer
 from spark.source.errors import SourceError
 from spark.source.schema.definitions import SpaceDefinition
 from spark.source.state.log_folder import LogFolder, NeedsFullReplay
-from spark.source.state.log_span import ContinuityCheck, PerMember, counting
 from tests.compiled import needs_compiled_spark
 from tests.spark.source.logged import changes_in, row_of, rows_in
 from tests.storage.files import TIMESTAMP, deletion, insertion, replacement, update, upsert
@@ -46,9 +46,9 @@ def everything() -> tuple[PerMember, PerMember]:
 
 
 def told(made: LogFolder) -> dict[bytes, Any]:
-    """The states of all keys; of operations that wait for their row, their numbers."""
+    """The states of all keys; operations that wait for their row are plain tuples."""
     return {
-        key: [(each.lsn, each.member) for each in state] if isinstance(state, list) else state
+        key: [tuple(each) for each in state] if isinstance(state, list) else state
         for key, state in made.states.items()
     }
 
@@ -72,7 +72,10 @@ def payloads(draw: st.DrawFn, kind: str, *, are_plain: bool = False) -> list[byt
         ),
     )
     if not are_plain and draw(st.booleans()):
-        requests |= st.builds(lambda row: upsert(SPACE, row, [["=", 1, "more"]]), rows)
+        upserts = st.sampled_from(
+            [[["=", 1, "more"]], [["=", 1, 5], ["+", 1, 2]], [["=", 0, 1]], [["+", 1, 1]], [["!", 0, 3]], []]
+        )
+        requests |= st.builds(lambda row, made: upsert(SPACE, row, made), rows, upserts)
     encoder = RowEncoder()
     lsn, found = FIRST, []
     for transaction in draw(st.lists(st.lists(requests, min_size=1, max_size=20), min_size=1, max_size=4)):
@@ -136,6 +139,36 @@ class TestPackedRows:
             one_by_one.apply_changes(changes, low, high)
             assert told(packed) == told(one_by_one)
         assert sorted(packed.rows()) == sorted(one_by_one.rows())
+
+    def test_have_the_operations_of_upserts_and_updates_applied(self) -> None:
+        """On rows of the logs; those on rows of the snapshot wait for them."""
+        requests = [
+            replacement(SPACE, 1, 5),
+            upsert(SPACE, [1, 0], [["+", 1, 2]]),
+            update(SPACE, [1], [["!", 2, "x"]]),
+            upsert(SPACE, [2, 7], [["+", 1, 1]]),
+            update(SPACE, [3], [["=", 1, 1]]),
+            upsert(SPACE, [4, 0], [["=", 0, 9]]),
+            replacement(SPACE, 4, 4),
+            upsert(SPACE, [4, 0], [["=", 0, 9]]),
+        ]
+        payload = Buffer(RowEncoder().transaction(FIRST, TIMESTAMP, requests))
+        alone = LogFolder(space_of("unsigned"), has_snapshot=False)
+        assert alone.apply_buffer(payload, *everything())
+        assert sorted(map(codec.unpack, alone.rows())) == [[1, 7, "x"], [2, 7], [4, 4]]
+        made = LogFolder(space_of("unsigned"))
+        assert made.apply_buffer(payload, *everything())
+        assert sorted(map(codec.unpack, made.rows())) == [[1, 7, "x"], [4, 4]]
+        (waiting,) = made.pending_upserts.values()
+        assert made.apply_operations(codec.pack([2, 10]), waiting) == codec.pack([2, 11])
+        assert list(map(codec.unpack, made.inserted_rows())) == [[2, 7]]
+
+    def test_are_not_taken_where_operations_have_names_that_were_changed(self) -> None:
+        """They may need a full replay, which all tasks have to notice."""
+        payload = RowEncoder().transaction(FIRST, TIMESTAMP, [upsert(SPACE, [1, 0], [["+", 1, 2]])])
+        assert not LogFolder(space_of("unsigned"), is_renamed=True).apply_buffer(
+            Buffer(payload), *everything()
+        )
 
     @pytest.mark.parametrize("kind", ["unsigned", "number", "string"])
     def test_are_taken_where_keys_are_cut(self, kind: str) -> None:

@@ -18,6 +18,7 @@ from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import RowType, XlogReader, update_body
 from iproto_server.storage.xlog.block import MARKER_SIZE
 from spark.source.errors import SourceError
+from spark.source.state import state_reader
 from tests.spark.source.chronicle import SPACE, START, STEP, Chronicle
 from tests.spark.source.reading import Read
 from tests.spark.source.states import packed, reader, small_pieces, state
@@ -67,6 +68,19 @@ def damage(path: Path, *, block: int) -> int:
     data[found.end - 1] ^= 0xFF
     path.write_bytes(data)
     return found.start
+
+
+@pytest.mark.parametrize(("share", "tasks"), [(1, 4), (10**6, 1)])
+def test_logs_alone_are_shared_only_if_they_are_large(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, share: int, tasks: int
+) -> None:
+    """Each task has to read all of them."""
+    chronicle = Chronicle(tmp_path)
+    chronicle.snapshot()
+    put(chronicle, *range(100))
+    monkeypatch.setattr(state_reader, "_LOG_SHARE", share)
+    assert len(reader(tmp_path, "t", partition_bytes=1000).partitions()) == tasks
+    assert ids(tmp_path, partition_bytes=1000) == list(range(100))
 
 
 class TestWhatThereIs:

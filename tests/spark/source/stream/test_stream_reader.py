@@ -19,6 +19,7 @@ from spark.source.batch.changes_reader import changes_schema
 from spark.source.errors import SourceError
 from spark.source.options import ReadOptions
 from spark.source.stream.stream_reader import ChangesStreamReader
+from tests.spark.source.change_follower import ChangeFollower
 from tests.spark.source.changing_spaces import INDEX, SPACE, Database, primary, space
 from tests.spark.source.live_writer import LiveWriter
 from tests.spark.source.stream_follower import Follower
@@ -544,3 +545,102 @@ def test_rows_that_change_nothing_are_shown_on_demand(tmp_path: Path) -> None:
         query = Follower(tmp_path, show_nop=show_nop)
         query.follow()
         assert lsns(query) == expected
+
+
+# -- formats that change --
+
+
+def changing_format(tmp_path: Path) -> Database:
+    """A database whose space `jobs` has one field, and a row."""
+    database = Database(tmp_path)
+    database.log(space(600, "jobs", "id"), primary(600), insertion(600, 1))
+    return database
+
+
+def test_a_query_may_end_where_fields_are_new_and_go_on_with_their_columns(tmp_path: Path) -> None:
+    """With `schema_evolution=restart`: nothing is read in between, and nothing is left out."""
+    database = changing_format(tmp_path)
+    query = ChangeFollower(tmp_path, space="jobs", schema_evolution="restart")
+    query.follow()
+    database.log(insertion(600, 2), space(600, "jobs", "id", "data"), insertion(600, 3, "b"))
+    with pytest.raises(SourceError, match=r"'jobs' has new fields 'data' \(any\): start the query again"):
+        query.follow()
+    query.restart()
+    assert [row["after"]["data"] for row in query.follow()] == [None, '"b"']
+    assert [row["lsn"] for row in query.rows] == [3, 4, 6]
+
+
+def test_a_query_may_fail_where_fields_are_new_until_somebody_decides(tmp_path: Path) -> None:
+    """With `schema_evolution=fail` it fails after a restart, too."""
+    database = changing_format(tmp_path)
+    query = ChangeFollower(tmp_path, space="jobs", schema_evolution="fail")
+    query.follow()
+    database.log(insertion(600, 2))
+    query.restart()
+    query.follow()
+    database.log(space(600, "jobs", "id", "data"), insertion(600, 3, "b"))
+    for _ in range(2):
+        with pytest.raises(SourceError, match=r"new fields 'data' \(any\): schema_evolution=restart gives"):
+            query.follow()
+        query.restart()
+    query.restart(schema_evolution="extra")
+    assert [row["after"]["data"] for row in query.follow()] == ['"b"']
+
+
+def test_a_renamed_field_is_a_new_one(tmp_path: Path) -> None:
+    database = changing_format(tmp_path)
+    query = ChangeFollower(tmp_path, space="jobs", schema_evolution="restart")
+    query.follow()
+    database.log(space(600, "jobs", "number"), insertion(600, 3))
+    with pytest.raises(SourceError, match=r"new fields 'number' \(unsigned\)"):
+        query.follow()
+
+
+# -- where changes begin --
+
+
+@pytest.mark.parametrize(
+    ("options", "first"),
+    [
+        ({"starting_lsn": "3"}, 3),
+        ({"starting_lsn": "{1: 4}"}, 4),
+        ({"starting_lsn": "0"}, 1),
+        ({"starting_time": "1700000001"}, 1),
+        ({"starting_time": "1700000003"}, 3),
+        ({"starting_time": "1700000003.5"}, 4),
+        ({"starting_time": "2023-11-14T22:13:24Z"}, 4),
+        ({"starting_time": "1800000000"}, 7),
+    ],
+)
+def test_a_stream_begins_at_an_lsn_or_a_time(writer: LiveWriter, options: dict[str, str], first: int) -> None:
+    """That row is included; after a time behind the newest row come the rows that are written later."""
+    for _ in range(3):
+        writer.write([1, 1])
+        writer.rotate()
+    writer.now += 10
+    query = follower(writer, **options)
+    query.follow()
+    writer.write([1])
+    writer.now += 10
+    query.restart()
+    query.follow()
+    assert lsns(query) == list(range(first, 8))
+
+
+def test_a_beginning_whose_changes_are_gone_is_an_error(writer: LiveWriter) -> None:
+    """Checkpoints of the server have removed them."""
+    for _ in range(3):
+        writer.write([1, 1])
+        writer.rotate()
+    writer.collect(keep=2)
+    with pytest.raises(SourceError, match="rows 3 to 4 of member 1 are gone"):
+        follower(writer, starting_lsn="3").follow()
+    with pytest.raises(SourceError, match=r"since 2023-11-14T22:13:23\+00:00 are not all there"):
+        follower(writer, starting_time="1700000003").follow()
+
+
+def test_a_beginning_in_an_empty_directory_is_the_first_row(writer: LiveWriter) -> None:
+    for options in ({"starting_lsn": "1"}, {"starting_time": "5"}):
+        empty = Follower(writer.directory.with_name("live"), lambda: writer.now, **options)
+        empty.follow()
+        assert lsns(empty) == []

@@ -24,10 +24,12 @@ from pyspark.sql import SparkSession
 from iproto_server.storage.directory import list_files
 from iproto_server.storage.xlog import FileType
 from tests.conftest import StartServer
+from tests.iproto_client import IprotoClient
 from tests.programs import REPOSITORY
 from tests.real_tarantool import RealTarantool, queue_application
 from tests.running_server import QUEUE_APPLICATION
 from tests.spark.source.changing_spaces import Database, primary, space
+from tests.spark.source.chronicle import Chronicle
 from tests.storage.files import insertion
 
 PROGRAM = "tests.spark.source.streaming_query"
@@ -111,16 +113,20 @@ class Query:
         directory: Where the logs are.
         output: Where the rows go; the checkpoint is beside it.
         when: `once`, if it is to end by itself.
+        options: Further options of the source.
 
     Attributes:
         lsn: How far it has come, as it tells.
     """
 
-    def __init__(self, directory: Path, output: Path, *when: str) -> None:
+    def __init__(self, directory: Path, output: Path, *when: str, **options: str) -> None:
         self._checkpoint = output.with_name("checkpoint")
         self._log = output.with_name("query.log").open("ab")
         self._process = subprocess.Popen(
-            [sys.executable, "-m", PROGRAM, str(directory), str(output), str(self._checkpoint), *when],
+            [
+                *(sys.executable, "-m", PROGRAM, str(directory), str(output), str(self._checkpoint)),
+                *(json.dumps(options), *when),
+            ],
             cwd=REPOSITORY,
             env={**os.environ, "SPARK_LOCAL_DIRS": str(output.parent)},
             start_new_session=True,
@@ -247,6 +253,63 @@ def test_a_query_that_is_killed_during_load_has_each_row_once(
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
+def test_a_query_that_begins_with_a_snapshot_is_killed_while_checkpoints_remove_its_files(
+    spark: SparkSession, start_server: StartServer, tmp_path: Path
+) -> None:
+    """Also before the first batch is done. The rebuilt rows are those of the server."""
+    data, held, output = tmp_path / "data", tmp_path / "held", tmp_path / "output"
+    data.mkdir()
+    server = start_server([QUEUE_APPLICATION], ["--checkpoint-count", "1"], work_dir=data)
+    load = Load(server.address)
+    options = {"starting": "snapshot", "hold_path": str(held), "space": "queue", "mode": "changes"}
+
+    def is_held() -> bool:
+        links = [held / log.name for log in list_files(data, FileType.LOG)[-1:]]
+        return all(link.exists() for link in links)
+
+    def checkpoint(query: Query | None = None) -> None:
+        if query is not None:
+            query.wait_for(is_held)
+        load.wants_checkpoint.set()
+        while load.wants_checkpoint.is_set():
+            time.sleep(0.002)
+
+    with load:
+        while load.put < 300:
+            time.sleep(0.01)
+        checkpoint()
+        reached = 0
+        for _ in range(2):
+            with killed_at_the_end(Query(data, output, **options)) as query:
+                query.wait_for(query.is_in_batch)
+                for _ in range(3):
+                    checkpoint(query)
+                query.wait_for(partial(load.has_come_to, query, reached + 300, in_batch=True))
+                reached = query.lsn
+                query.kill()
+    with killed_at_the_end(Query(data, output, "once", **options)) as query:
+        query.finish()
+    changes = spark.read.parquet(str(output)).select("replica_id", "lsn", "operation", "key", "after")
+    rows = sorted(map(tuple, changes.collect()))
+    lsns = [lsn for member, lsn, *_ in rows if member == 1]
+    assert lsns == sorted(set(lsns))
+    (first,) = {lsn for member, lsn, *_ in rows if member == 0}
+    assert first < lsns[0]
+    state: dict[int, Any] = {}
+    for _, _, operation, key, after in rows:
+        if operation == "DELETE":
+            del state[int(key.id)]
+        else:
+            assert operation in ("INSERT", "REPLACE")
+            state[int(after.id)] = after.data
+    with IprotoClient(server.host, server.port) as client:
+        stored = client.everything(client.space_id("queue")).data
+    assert sorted(state) == [row[0] for row in stored]
+    assert [json.loads(state[row[0]]) for row in stored] == [row[-1] for row in stored]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_a_query_that_is_killed_follows_a_real_tarantool(spark: SparkSession, tmp_path: Path) -> None:
     """As it follows ours."""
     settings = {"wal_mode": "'write'", "wal_max_size": "20000", "checkpoint_count": "2"}
@@ -268,6 +331,29 @@ def test_a_stream_has_the_columns_of_changes_in_batches(spark: SparkSession, tmp
     assert [batch["numInputRows"] for batch in query.recentProgress if batch["numInputRows"]] == [1] * 4
     shown = spark.table("changes").select("space", "operation", "key.id", "after.data")
     assert sorted(map(tuple, shown.collect())) == [("jobs", "INSERT", n, '"x"') for n in range(4)]
+
+
+def test_a_change_feed_begins_with_the_rows_of_the_snapshot(spark: SparkSession, tmp_path: Path) -> None:
+    """With the option name of Delta's users; files are held meanwhile, and given up at the end."""
+    (tmp_path / "data").mkdir()
+    database = Chronicle(tmp_path / "data")
+    database.commit(database.insert(1, "a", 1), database.insert(2, "b", 2))
+    database.rotate()
+    database.snapshot()
+    database.commit(database.delete(1))
+    database.rotate()
+    options = {"readChangeFeed": "true", "space": "t", "hold_path": str(tmp_path / "held")}
+    stream = spark.readStream.format("tarantool").options(**options).load(str(tmp_path / "data"))
+    for expected in (3, 4):
+        writer = stream.select("lsn", "replica_id", "operation", "key.id").writeStream.format("parquet")
+        writer = writer.option("checkpointLocation", str(tmp_path / "checkpoint"))
+        query = writer.trigger(availableNow=True).start(str(tmp_path / "output"))
+        assert query.awaitTermination(PATIENCE)
+        rows = sorted(map(tuple, spark.read.parquet(str(tmp_path / "output")).collect()))
+        told = [(2, 0, "INSERT", 1), (2, 0, "INSERT", 2), (3, 1, "DELETE", 1), (4, 1, "REPLACE", 3)]
+        assert rows == told[:expected]
+        database.commit(database.replace(3, "c", 3))
+        database.rotate()
 
 
 def test_what_is_wrong_is_said_in_a_sentence(spark: SparkSession, tmp_path: Path) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 from iproto_server.protocol import IteratorType, Key, RequestType
-from spark.sink.connection import Connection
 from spark.source.errors import SourceError
+from spark.source.remote.connection import Connection
 from spark.source.schema.definitions import SpaceDefinition
 
 # Views of the system spaces, which show each user the accessible objects.

@@ -11,9 +11,8 @@ from typing import Final, NamedTuple, Self, TypeVar
 from iproto_server.codec import msgpack as codec
 from iproto_server.protocol import RequestType
 from iproto_server.tools.client import ServerUri
-from spark.sink.connection import Answer, Connection, LostConnectionError
-from spark.sink.values import shortened
-from spark.source.errors import SourceError
+from spark.source.errors import SourceError, shortened
+from spark.source.remote.connection import Answer, Connection, LostConnectionError
 
 logger = logging.getLogger("spark.sink")
 

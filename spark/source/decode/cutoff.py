@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import Row
+from spark.source.decode.log_span import LogSpan, transactions_of
 from spark.source.errors import SourceError
 from spark.source.io.damage import DamageHandler
 from spark.source.io.data_files import DataFile, LogPart
-from spark.source.state.log_span import LogSpan, transactions_of
 
 LOCAL: Final = 0
 """The member id of rows of local spaces."""
@@ -163,12 +163,53 @@ class TimeCutoff(Cutoff):
         return first is not None and first > self.time
 
 
-def ambiguous(members: Sequence[int]) -> SourceError:
+def ambiguous(members: Sequence[int], option: str = "lsn") -> SourceError:
     """The error for an LSN given as a number if several members have written."""
     names = " and ".join(map(str, sorted(members)))
-    reason = f'the option "lsn" is a number, but the members {names} have written'
+    reason = f'the option "{option}" is a number, but the members {names} have written'
     example = ", ".join(f"{member}: …" for member in sorted(members))
     return SourceError(f"{reason}: give a vector clock, {{{example}}}")
+
+
+def writers(logs: Sequence[DataFile], clock: VClock, damage: DamageHandler) -> list[int]:
+    """The members that have written since a clock, by the headers of logs; if none, the first writer.
+
+    Parameters:
+        logs: Oldest first.
+        clock: The clock.
+        damage: Handles damage.
+
+    Returns:
+        Their ids, ascending; at least one.
+
+    Raises:
+        XlogError: At damage that is not to be skipped.
+    """
+    found = {
+        member
+        for log in logs
+        for member, lsn in log.header.vclock.items()
+        if member != LOCAL and lsn > clock.get(member, 0)
+    }
+    if not found:
+        rows = (row for log in logs[-1:] for row in rows_of_log(log, damage))
+        first = next((row.replica_id for row in rows if row.replica_id != LOCAL), None)
+        found = {member for member in clock if member != LOCAL} if first is None else {first}
+    return sorted(found) or [LOCAL]
+
+
+def rows_of_log(log: DataFile, damage: DamageHandler) -> Iterator[Row]:
+    """The rows of a log's whole transactions.
+
+    Parameters:
+        log: The log.
+        damage: Handles damage.
+
+    Raises:
+        XlogError: At damage that is not to be skipped.
+    """
+    for _, rows in LogSpan(log, log.begin, log.size, None).rows(damage):
+        yield from rows
 
 
 class LogRange:

@@ -22,10 +22,15 @@ from iproto_server.protocol.auth import scramble
 from iproto_server.protocol.constants import CHUNK, ERROR_FLAG
 from iproto_server.protocol.greeting import GREETING_SIZE
 from iproto_server.tools.client import ServerUri
-from spark.sink.values import FIRST_WITH_DATETIMES
 from spark.source.errors import SourceError
 
+FIRST_WITH_DATETIMES: Final = (2, 10)
+"""The first version of Tarantool with datetimes and intervals, and with streams and their transactions."""
+
 _GREETING: Final = re.compile(rb"Tarantool ([0-9]+)\.([0-9]+)\.[^\n]*\(Binary\)")
+_STREAM: Final = b"\x0a"
+"""The header's key of a stream."""
+
 _MAX_FRAME: Final = 2**31
 _CHUNK_SIZE: Final = 1 << 18
 _TRANSIENT: Final = frozenset({ErrorCode.LOADING})
@@ -89,15 +94,22 @@ class Connection:
         """Whether the server supports datetimes and intervals."""
         return self.version >= FIRST_WITH_DATETIMES
 
-    def send(self, sync: int, request_type: RequestType, body: bytes) -> None:
+    @property
+    def has_transactions(self) -> bool:
+        """Whether the server knows streams and interactive transactions."""
+        return self.version >= FIRST_WITH_DATETIMES
+
+    def send(self, sync: int, request_type: RequestType, body: bytes, stream: int = 0) -> None:
         """Queue a request; `exchange` sends it.
 
         Parameters:
             sync: Its sync.
             request_type: Its type.
             body: A packed map.
+            stream: Its stream; 0 for none.
         """
-        header = b"\x82\x00" + bytes((request_type,)) + b"\x01\xcf" + sync.to_bytes(8, "big")
+        header = b"\x00" + bytes((request_type,)) + b"\x01\xcf" + sync.to_bytes(8, "big")
+        header = b"\x83" + header + _STREAM + codec.pack(stream) if stream else b"\x82" + header
         self._outgoing += b"\xce" + (len(header) + len(body)).to_bytes(4, "big") + header + body
 
     def exchange(self, *, wait: bool) -> list[Answer]:
@@ -119,18 +131,28 @@ class Connection:
                 return answers
             self._poll(select.POLLIN | (select.POLLOUT if self._outgoing else 0))
 
-    def ask(self, request_type: RequestType, body: dict[int, Any]) -> Any:
+    def ask(self, request_type: RequestType, body: dict[int, Any], stream: int = 0) -> Any:
         """Send a request while no other is in flight, and wait for its result.
+
+        Parameters:
+            request_type: Its type.
+            body: Its body.
+            stream: Its stream; 0 for none.
 
         Raises:
             LostConnectionError: If the connection fails, or the response takes too long.
             SourceError: If the server refuses; with its message.
         """
-        self.send(0, request_type, codec.pack(body))
+        raw = self.ask_raw(request_type, body, stream)
+        return codec.unpack(raw).get(Key.DATA) if raw else None
+
+    def ask_raw(self, request_type: RequestType, body: dict[int, Any], stream: int = 0) -> bytes:
+        """Like `ask`, but return the packed body of the response."""
+        self.send(0, request_type, codec.pack(body), stream)
         answer = self.exchange(wait=True)[0]
         if answer.code:
             raise SourceError(f"{self._place}: {answer.error}")
-        return codec.unpack(answer.body).get(Key.DATA) if answer.body else None
+        return answer.body
 
     def close(self) -> None:
         """Close the connection."""

@@ -1,0 +1,1 @@
+"""Reads a space of a running server, and talks to servers."""
