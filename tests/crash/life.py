@@ -66,7 +66,10 @@ async def live(server: Server, books: Books, moment: Moment, pace: Pace, chance:
     if server.subject.has_streams:
         pipeline = await Pipeline.connect(server.host, server.port)
         clients.append(Onlooker(pipeline, meter, Random(chance.random()), books.deals))
-        clients += [Trader(server, meter, Random(chance.random()), books.deals) for _ in range(TRADERS)]
+        clients += [
+            Trader(server, meter, Random(chance.random()), books.deals, control.instance)
+            for _ in range(TRADERS)
+        ]
     work = asyncio.gather(*(client.run() for client in clients), _fill(control, books, meter))
     coming = asyncio.create_task(moment.come(meter, control, server, pace))
     done, _ = await asyncio.wait((work, coming), timeout=TIMEOUT, return_when=asyncio.FIRST_COMPLETED)

@@ -28,9 +28,15 @@ Answered = Callable[[Reply | None], None]
 
 
 class Pipeline:
-    """One connection. An answer that the system has received counts, even if the server is dead by then."""
+    """One connection. An answer that the system has received counts, even if the server is dead by then.
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    Parameters:
+        reader, writer: The connection, whose greeting was read.
+        instance: The server's UUID in the greeting, which tells it from others that get its port later.
+    """
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, instance: bytes) -> None:
+        self.instance = instance
         self._reader = reader
         self._writer = writer
         self._sync = 0
@@ -47,8 +53,8 @@ class Pipeline:
             asyncio.IncompleteReadError: The server went away before it greeted.
         """
         reader, writer = await asyncio.open_connection(host, port)
-        await reader.readexactly(128)
-        return cls(reader, writer)
+        greeting = await reader.readexactly(128)
+        return cls(reader, writer, greeting.split(maxsplit=4)[3])
 
     @property
     def is_broken(self) -> bool:

@@ -73,10 +73,12 @@ class Trader:
         meter: The counters of all clients.
         chance: The source of random values.
         deals: The expected deals.
+        instance: The server's UUID. Another server may get its port as soon as it is killed.
     """
 
-    def __init__(self, server: Server, meter: Meter, chance: Random, deals: Deals) -> None:
+    def __init__(self, server: Server, meter: Meter, chance: Random, deals: Deals, instance: bytes) -> None:
         self._server = server
+        self._instance = instance
         self._meter = meter
         self._chance = chance
         self._deals = deals
@@ -87,6 +89,9 @@ class Trader:
             try:
                 pipeline = await Pipeline.connect(self._server.host, self._server.port)
             except (OSError, EOFError):
+                return
+            if pipeline.instance != self._instance:
+                pipeline.cut()
                 return
             streams = range(1, 1 + self._chance.randrange(1, STREAMS + 1))
             await asyncio.gather(*(self._trade(pipeline, number) for number in streams))
