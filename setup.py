@@ -115,7 +115,7 @@ class BuildModules(build_ext):
 setup(
     ext_modules=[
         extension("iproto_server.native._native", SERVER, *sources["sources_in"](CORE)),
-        extension("spark.native._native", SPARK, *SHARED),
+        extension("pyspark_tarantool.native._native", SPARK, *SHARED),
     ],
     cmdclass={"build_ext": BuildModules},
 )

@@ -21,12 +21,12 @@ from typing import TYPE_CHECKING
 __all__ = ["TarantoolDataSource", "register"]
 
 if TYPE_CHECKING:
-    from spark.data_source import TarantoolDataSource
-    from spark.session import register
+    from pyspark_tarantool.data_source import TarantoolDataSource
+    from pyspark_tarantool.session import register
 else:
     _MODULES = {
-        "TarantoolDataSource": "spark.data_source",
-        "register": "spark.session",
+        "TarantoolDataSource": "pyspark_tarantool.data_source",
+        "register": "pyspark_tarantool.session",
     }
 
     def __getattr__(name: str) -> object:

@@ -13,13 +13,12 @@ from pyspark.sql.datasource import (
     DataSourceWriter,
 )
 from pyspark.sql.types import StructType
-
-from spark.source.errors import SourceError
-from spark.source.options import Mode, ReadOptions
-from spark.source.remote.remote_options import RemoteOptions, is_remote
+from pyspark_tarantool.source.errors import SourceError
+from pyspark_tarantool.source.options import Mode, ReadOptions
+from pyspark_tarantool.source.remote.remote_options import RemoteOptions, is_remote
 
 if TYPE_CHECKING:
-    from spark.source.state.state_files import FoundState
+    from pyspark_tarantool.source.state.state_files import FoundState
 
 
 class TarantoolDataSource(DataSource):
@@ -33,7 +32,7 @@ class TarantoolDataSource(DataSource):
 
     With a `url`, a space is read from a running server.
 
-    The options are those of `ReadOptions` and `RemoteOptions`, and of `spark.sink` for writing;
+    The options are those of `ReadOptions` and `RemoteOptions`, and of `pyspark_tarantool.sink` for writing;
     docs/SPARK.md explains them.
     """
 
@@ -55,7 +54,7 @@ class TarantoolDataSource(DataSource):
         """
         # Import only what the query needs: each plan runs in a new process.
         if is_remote(self.options):
-            from spark.source.remote.space_reader import remote_schema
+            from pyspark_tarantool.source.remote.space_reader import remote_schema
 
             return remote_schema(RemoteOptions.parse(self.options))
         try:
@@ -64,15 +63,15 @@ class TarantoolDataSource(DataSource):
             # Spark asks for the columns before it announces a stream.
             options = ReadOptions.parse(self.options, streaming=True)
         if options.mode is Mode.CHANGES:
-            from spark.source.batch.changes_reader import changes_schema
+            from pyspark_tarantool.source.batch.changes_reader import changes_schema
 
             return changes_schema(options)
         if options.mode is Mode.SNAPSHOT:
-            from spark.source.batch.snapshot_reader import snapshot_schema
+            from pyspark_tarantool.source.batch.snapshot_reader import snapshot_schema
 
             return snapshot_schema(options)
-        from spark.source.state.state_files import FoundState
-        from spark.source.state.state_reader import state_schema
+        from pyspark_tarantool.source.state.state_files import FoundState
+        from pyspark_tarantool.source.state.state_reader import state_schema
 
         self._found = FoundState.find(options)
         return state_schema(options, self._found.state)
@@ -85,23 +84,23 @@ class TarantoolDataSource(DataSource):
         """
         reader: DataSourceReader
         if is_remote(self.options):
-            from spark.source.remote.space_reader import SpaceReader
+            from pyspark_tarantool.source.remote.space_reader import SpaceReader
 
             remote = RemoteOptions.parse(self.options)
             reader = SpaceReader(remote, schema)
             return reader if remote.columns.pushdown else _without_pushdown(reader)
         options = ReadOptions.parse(self.options)
         if options.mode is Mode.CHANGES:
-            from spark.source.batch.changes_reader import ChangesReader
+            from pyspark_tarantool.source.batch.changes_reader import ChangesReader
 
             reader = ChangesReader(options, schema)
         elif options.mode is Mode.SNAPSHOT:
-            from spark.source.batch.snapshot_reader import SnapshotReader
+            from pyspark_tarantool.source.batch.snapshot_reader import SnapshotReader
 
             reader = SnapshotReader(options, schema)
         else:
-            from spark.source.state.state_files import FoundState
-            from spark.source.state.state_reader import StateReader
+            from pyspark_tarantool.source.state.state_files import FoundState
+            from pyspark_tarantool.source.state.state_reader import StateReader
 
             reader = StateReader(options, schema, FoundState.find(options, self._found).state)
         return reader if options.pushdown else _without_pushdown(reader)
@@ -116,7 +115,7 @@ class TarantoolDataSource(DataSource):
             raise SourceError(
                 "a stream follows the logs of a directory, not a server: pass the directory to load(PATH)"
             )
-        from spark.source.stream.stream_reader import ChangesStreamReader
+        from pyspark_tarantool.source.stream.stream_reader import ChangesStreamReader
 
         return ChangesStreamReader(ReadOptions.parse(self.options, streaming=True), schema)
 
@@ -128,10 +127,10 @@ class TarantoolDataSource(DataSource):
             overwrite: Whether the mode is `overwrite`.
         """
         if "url" in self.options:
-            from spark.sink.server_writer import server_writer
+            from pyspark_tarantool.sink.server_writer import server_writer
 
             return server_writer(self.options, schema, overwrite)
-        from spark.sink.snapshot_writer import snapshot_writer
+        from pyspark_tarantool.sink.snapshot_writer import snapshot_writer
 
         return snapshot_writer(self.options, schema, overwrite)
 
@@ -142,7 +141,7 @@ class TarantoolDataSource(DataSource):
             schema: The columns of the stream.
             overwrite: Whether the output mode is `complete`.
         """
-        from spark.sink.server_writer import server_stream_writer
+        from pyspark_tarantool.sink.server_writer import server_stream_writer
 
         return server_stream_writer(self.options, schema, overwrite)
 

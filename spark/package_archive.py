@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Final
 from zipfile import ZIP_DEFLATED, ZipFile
 
+import pyspark_tarantool.native
+
 import iproto_server.native
-import spark.native
 
 PACKAGES: Final = ("iproto_server", "queue_lua_compat", "spark")
 
@@ -47,7 +48,7 @@ def build_archive() -> Sequence[Path]:
                 if path.is_file() and "__pycache__" not in path.parts and path.suffix not in _LEFT_OUT:
                     file.write(path, path.relative_to(root.parent))
     files = [archive]
-    for module in (iproto_server.native.module, spark.native.module):
+    for module in (iproto_server.native.module, pyspark_tarantool.native.module):
         if module.shipped is not None:
             source, name = module.shipped
             files.append(Path(shutil.copy(source, directory / name)))

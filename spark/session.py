@@ -15,12 +15,11 @@ from typing import Final
 
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
+from pyspark_tarantool import native
+from pyspark_tarantool.java import find_java
+from pyspark_tarantool.package_archive import build_archive
 
-from spark import native
-from spark.java import find_java
-from spark.package_archive import build_archive
-
-logger = logging.getLogger("spark.session")
+logger = logging.getLogger("pyspark_tarantool.session")
 
 _LOCAL: Final[Mapping[str, str]] = {
     "spark.driver.bindAddress": "127.0.0.1",
@@ -128,7 +127,7 @@ def register(session: SparkSession) -> None:
     Parameters:
         session: The session; call `ship` first if its executors cannot import this package.
     """
-    from spark.data_source import TarantoolDataSource
+    from pyspark_tarantool.data_source import TarantoolDataSource
 
     session.conf.set(_PUSHDOWN, "true")
     session.dataSource.register(TarantoolDataSource)

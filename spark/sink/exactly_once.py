@@ -6,9 +6,8 @@ from collections.abc import Callable
 from typing import Final
 
 from pyspark.sql import DataFrame
-
-from spark.sink.server_options import ServerOptions
-from spark.source.errors import SourceError
+from pyspark_tarantool.sink.server_options import ServerOptions
+from pyspark_tarantool.source.errors import SourceError
 
 _QUERY_ID: Final = "sql.streaming.queryId"
 """The property in which Spark has the id of the query whose batch is processed."""

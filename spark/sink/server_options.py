@@ -7,9 +7,16 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, Self
 
+from pyspark_tarantool.source.errors import SourceError
+from pyspark_tarantool.source.remote.option_values import (
+    RETRIES,
+    TIMEOUT,
+    parse_count,
+    parse_seconds,
+    parse_url,
+)
+
 from iproto_server.tools.client import ServerUri
-from spark.source.errors import SourceError
-from spark.source.remote.option_values import RETRIES, TIMEOUT, parse_count, parse_seconds, parse_url
 
 IN_FLIGHT: Final = 256
 BATCHES_SPACE: Final = "spark_batches"

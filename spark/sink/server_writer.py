@@ -4,7 +4,7 @@ Each row is sent at least once. Unanswered requests are resent after a lost conn
 tasks, and a restarted stream writes its last batch again; rows sent before remain. So a row may arrive twice.
 Repeating `operation = replace`, `upsert` and `delete` is harmless, calls of `queue.put` create two tasks, and
 a repeated `insert` is refused. With `batch`, rows are written in one transaction, once:
-`spark.sink.exactly_once` uses that.
+`pyspark_tarantool.sink.exactly_once` uses that.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from pyspark.sql.datasource import (
     WriterCommitMessage,
 )
 from pyspark.sql.types import StructType
+from pyspark_tarantool.sink.batch_transaction import BatchTransaction, connect
+from pyspark_tarantool.sink.server_options import Operation, ServerOptions
+from pyspark_tarantool.sink.tuples import EXTRA, Tuples
+from pyspark_tarantool.source.errors import SourceError
+from pyspark_tarantool.source.remote.connection import Connection, LostConnectionError
+from pyspark_tarantool.source.remote.pipelined_client import PipelinedClient
+from pyspark_tarantool.source.remote.remote_space import find_space
+from pyspark_tarantool.source.schema.definitions import SpaceDefinition
 
 from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError
 from iproto_server.protocol import Key, RequestType
-from spark.sink.batch_transaction import BatchTransaction, connect
-from spark.sink.server_options import Operation, ServerOptions
-from spark.sink.tuples import EXTRA, Tuples
-from spark.source.errors import SourceError
-from spark.source.remote.connection import Connection, LostConnectionError
-from spark.source.remote.pipelined_client import PipelinedClient
-from spark.source.remote.remote_space import find_space
-from spark.source.schema.definitions import SpaceDefinition
 
 _REQUESTS = {
     Operation.REPLACE: RequestType.REPLACE,

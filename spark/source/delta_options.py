@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from spark.source.errors import SourceError
+from pyspark_tarantool.source.errors import SourceError
 
 _NAMES: Final = {
     "endingtimestamp": "ending_time",

@@ -10,9 +10,10 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Final, Self, TypeVar
 
+from pyspark_tarantool.source.delta_options import without_delta_names
+from pyspark_tarantool.source.errors import SourceError
+
 from iproto_server.storage.vclock import VClock
-from spark.source.delta_options import without_delta_names
-from spark.source.errors import SourceError
 
 PARTITION_BYTES: Final = 16 * 1024**2
 

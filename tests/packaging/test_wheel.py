@@ -219,7 +219,7 @@ def test_the_installed_command_tells_that_it_is_compiled(python: Path, tmp_path:
 
 def test_the_installed_spark_source_is_importable_and_compiled(python: Path, tmp_path: Path) -> None:
     program = (
-        "import spark.data_source as source, spark.native as native, spark.session;"
+        "import pyspark_tarantool.data_source as source, pyspark_tarantool.native as native, pyspark_tarantool.session;"
         "print(source.__file__, native.IS_COMPILED, native.module.staleness())"
     )
     file, is_compiled, staleness = outside(python, tmp_path, "-c", program).split()

@@ -14,8 +14,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pandas as pd
-
-from spark import session
+from pyspark_tarantool import session
 
 
 def tell(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
@@ -23,9 +22,10 @@ def tell(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
     import os
     from zlib import crc32
 
+    import pyspark_tarantool.native
+
     import iproto_server.native
     import spark
-    import spark.native
 
     found: dict[str, Any] = {"rows": 0, "ids": 0, "payloads": 0}
     for frame in frames:
@@ -34,7 +34,7 @@ def tell(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
         found["payloads"] += sum(crc32(payload.encode()) for payload in frame["payload"])
     # Each executor has one process that all its Python workers come from.
     found |= {"executor": os.getppid(), "package": spark.__file__}
-    found["compiled"] = iproto_server.native.IS_COMPILED and spark.native.IS_COMPILED
+    found["compiled"] = iproto_server.native.IS_COMPILED and pyspark_tarantool.native.IS_COMPILED
     yield pd.DataFrame([found])
 
 

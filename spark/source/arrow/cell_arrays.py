@@ -11,10 +11,9 @@ from typing import Any, Final, Literal
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-
-from spark.native import twin
-from spark.source.arrow.json_text import json_array, quick_json
-from spark.source.decode.packed import NIL, Cells, Octets, Offsets
+from pyspark_tarantool.native import twin
+from pyspark_tarantool.source.arrow.json_text import json_array, quick_json
+from pyspark_tarantool.source.decode.packed import NIL, Cells, Octets, Offsets
 
 CellConversion = Callable[[Cells], pa.Array | None]
 _Bits = bytes | None

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple, Self
 
-from iproto_server.storage.vclock import VClock
-from spark.source.decode.cutoff import (
+from pyspark_tarantool.source.decode.cutoff import (
     LOCAL,
     LogRange,
     TimeCutoff,
@@ -16,11 +15,13 @@ from spark.source.decode.cutoff import (
     first_timestamp,
     writers,
 )
-from spark.source.decode.log_rows import LogRows
-from spark.source.errors import SourceError
-from spark.source.io.damage import DamageHandler
-from spark.source.io.data_files import DataFile, LogPart, parts_of
-from spark.source.options import LsnBound, ReadOptions
+from pyspark_tarantool.source.decode.log_rows import LogRows
+from pyspark_tarantool.source.errors import SourceError
+from pyspark_tarantool.source.io.damage import DamageHandler
+from pyspark_tarantool.source.io.data_files import DataFile, LogPart, parts_of
+from pyspark_tarantool.source.options import LsnBound, ReadOptions
+
+from iproto_server.storage.vclock import VClock
 
 
 class ChangesRange(NamedTuple):

@@ -6,12 +6,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
+from pyspark_tarantool.source.decode.log_span import LogSpan, transactions_of
+from pyspark_tarantool.source.errors import SourceError
+from pyspark_tarantool.source.io.damage import DamageHandler
+from pyspark_tarantool.source.io.data_files import DataFile, LogPart
+
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import Row
-from spark.source.decode.log_span import LogSpan, transactions_of
-from spark.source.errors import SourceError
-from spark.source.io.damage import DamageHandler
-from spark.source.io.data_files import DataFile, LogPart
 
 LOCAL: Final = 0
 """The member id of rows of local spaces."""

@@ -8,11 +8,12 @@ import uuid
 from types import TracebackType
 from typing import Self
 
-from iproto_server.storage.errors import XlogError
-from spark.source.io.filesystem import locate
-from spark.source.options import OnDamaged, ReadOptions
+from pyspark_tarantool.source.io.filesystem import locate
+from pyspark_tarantool.source.options import OnDamaged, ReadOptions
 
-logger = logging.getLogger("spark.source")
+from iproto_server.storage.errors import XlogError
+
+logger = logging.getLogger("pyspark_tarantool.source")
 
 
 class DamageHandler:

@@ -6,10 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Self
 
+from pyspark_tarantool.source.errors import SourceError
+from pyspark_tarantool.source.options import Mode, ReadOptions
+from pyspark_tarantool.source.remote.option_values import (
+    RETRIES,
+    TIMEOUT,
+    parse_count,
+    parse_seconds,
+    parse_url,
+)
+
 from iproto_server.tools.client import ServerUri
-from spark.source.errors import SourceError
-from spark.source.options import Mode, ReadOptions
-from spark.source.remote.option_values import RETRIES, TIMEOUT, parse_count, parse_seconds, parse_url
 
 PARTITIONS: Final = 8
 PAGE_ROWS: Final = 1000

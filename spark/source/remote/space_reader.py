@@ -17,20 +17,20 @@ from typing import Any, Final
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 from pyspark.sql.types import StructField, StructType
+from pyspark_tarantool.source.arrow.columns import row_columns
+from pyspark_tarantool.source.arrow.filters import Filters
+from pyspark_tarantool.source.batch.worker import WorkerSetup
+from pyspark_tarantool.source.errors import SourceError
+from pyspark_tarantool.source.remote.connection import Connection, LostConnectionError
+from pyspark_tarantool.source.remote.key_ranges import KeyRange, key_scale
+from pyspark_tarantool.source.remote.pipelined_client import PipelinedClient
+from pyspark_tarantool.source.remote.remote_options import RemoteOptions
+from pyspark_tarantool.source.remote.remote_space import find_space
+from pyspark_tarantool.source.schema.definitions import SpaceDefinition
 
 from iproto_server.box.key.key_part import reader_of
 from iproto_server.codec import msgpack as codec
 from iproto_server.protocol import IteratorType, Key, RequestType
-from spark.source.arrow.columns import row_columns
-from spark.source.arrow.filters import Filters
-from spark.source.batch.worker import WorkerSetup
-from spark.source.errors import SourceError
-from spark.source.remote.connection import Connection, LostConnectionError
-from spark.source.remote.key_ranges import KeyRange, key_scale
-from spark.source.remote.pipelined_client import PipelinedClient
-from spark.source.remote.remote_options import RemoteOptions
-from spark.source.remote.remote_space import find_space
-from spark.source.schema.definitions import SpaceDefinition
 
 _METADATA: Final = "tarantool.remote_space"
 """The schema carries the space to the reader, which Spark creates in another process."""

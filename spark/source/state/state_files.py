@@ -7,12 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from iproto_server.box.catalog.system_space_ids import INDEX, SPACE, TRUNCATE
-from iproto_server.codec import msgpack as codec
-from iproto_server.storage.errors import LogGapError
-from iproto_server.storage.vclock import VClock
-from iproto_server.storage.xlog import Row, RowType
-from spark.source.decode.cutoff import (
+from pyspark_tarantool.source.decode.cutoff import (
     Cutoff,
     LogRange,
     LsnCutoff,
@@ -22,13 +17,19 @@ from spark.source.decode.cutoff import (
     rows_of_log,
     writers,
 )
-from spark.source.decode.log_span import DEFINING, LogSpan, counting
-from spark.source.errors import SourceError
-from spark.source.io.block_filter import BlockFilter
-from spark.source.io.damage import DamageHandler
-from spark.source.io.data_files import DataFile, DataFiles, LogPart
-from spark.source.options import Mode, ReadOptions
-from spark.source.schema.definitions import SpaceDefinition, read_system_rows
+from pyspark_tarantool.source.decode.log_span import DEFINING, LogSpan, counting
+from pyspark_tarantool.source.errors import SourceError
+from pyspark_tarantool.source.io.block_filter import BlockFilter
+from pyspark_tarantool.source.io.damage import DamageHandler
+from pyspark_tarantool.source.io.data_files import DataFile, DataFiles, LogPart
+from pyspark_tarantool.source.options import Mode, ReadOptions
+from pyspark_tarantool.source.schema.definitions import SpaceDefinition, read_system_rows
+
+from iproto_server.box.catalog.system_space_ids import INDEX, SPACE, TRUNCATE
+from iproto_server.codec import msgpack as codec
+from iproto_server.storage.errors import LogGapError
+from iproto_server.storage.vclock import VClock
+from iproto_server.storage.xlog import Row, RowType
 
 
 class Truncation(NamedTuple):

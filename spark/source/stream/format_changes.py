@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from spark.source.errors import SourceError
-from spark.source.options import SchemaEvolution
-from spark.source.schema.definitions import Definitions, SpaceDefinition
-from spark.source.stream.live_logs import START_OVER
+from pyspark_tarantool.source.errors import SourceError
+from pyspark_tarantool.source.options import SchemaEvolution
+from pyspark_tarantool.source.schema.definitions import Definitions, SpaceDefinition
+from pyspark_tarantool.source.stream.live_logs import START_OVER
 
 FIELDS_KEY: Final = "fields"
 """The key, in offsets, of the fields of the query's first columns, for `schema_evolution=fail`."""

@@ -9,22 +9,28 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
+from pyspark_tarantool.source.arrow.changes_columns import ChangesColumns
+from pyspark_tarantool.source.arrow.filters import Filters
+from pyspark_tarantool.source.decode.log_rows import LogRows
+from pyspark_tarantool.source.decode.packed import Cells
+from pyspark_tarantool.source.decode.packed_tuples import Tuples
+from pyspark_tarantool.source.decode.row_scanner import read_rows
+from pyspark_tarantool.source.decode.snapshot_rows import read_tuples
+from pyspark_tarantool.source.errors import SourceError
+from pyspark_tarantool.source.io.block_filter import BlockFilter
+from pyspark_tarantool.source.io.byte_ranges import (
+    FileRange,
+    group_blocks,
+    read_blocks,
+    split_range,
+    whole_file,
+)
+from pyspark_tarantool.source.io.damage import DamageHandler
+from pyspark_tarantool.source.io.data_files import DataFile
+from pyspark_tarantool.source.stream.live_logs import START_OVER, name_of
 
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import Block, RowType
-from spark.source.arrow.changes_columns import ChangesColumns
-from spark.source.arrow.filters import Filters
-from spark.source.decode.log_rows import LogRows
-from spark.source.decode.packed import Cells
-from spark.source.decode.packed_tuples import Tuples
-from spark.source.decode.row_scanner import read_rows
-from spark.source.decode.snapshot_rows import read_tuples
-from spark.source.errors import SourceError
-from spark.source.io.block_filter import BlockFilter
-from spark.source.io.byte_ranges import FileRange, group_blocks, read_blocks, split_range, whole_file
-from spark.source.io.damage import DamageHandler
-from spark.source.io.data_files import DataFile
-from spark.source.stream.live_logs import START_OVER, name_of
 
 SNAPSHOT_KEY: Final = "snapshot"
 """The key, in offsets within a snapshot, of the place in it."""

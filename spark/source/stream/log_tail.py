@@ -6,18 +6,19 @@ import time
 from collections.abc import Callable
 from typing import Final, NamedTuple, TypeVar
 
+from pyspark_tarantool.source.batch.changes_range import ChangesRange
+from pyspark_tarantool.source.errors import SourceError
+from pyspark_tarantool.source.io.damage import DamageHandler
+from pyspark_tarantool.source.io.data_files import DataFile, LogPart
+from pyspark_tarantool.source.options import ReadOptions
+from pyspark_tarantool.source.schema.definitions import Definitions
+from pyspark_tarantool.source.stream.initial_snapshot import SnapshotPlace, snapshot_named
+from pyspark_tarantool.source.stream.live_logs import START_OVER, LiveLogs, covers, name_of
+from pyspark_tarantool.source.stream.live_schema import LiveSchema
+from pyspark_tarantool.source.stream.log_walk import LogWalk, Span
+from pyspark_tarantool.source.stream.offset import Offset
+
 from iproto_server.storage.errors import LogGapError, XlogError
-from spark.source.batch.changes_range import ChangesRange
-from spark.source.errors import SourceError
-from spark.source.io.damage import DamageHandler
-from spark.source.io.data_files import DataFile, LogPart
-from spark.source.options import ReadOptions
-from spark.source.schema.definitions import Definitions
-from spark.source.stream.initial_snapshot import SnapshotPlace, snapshot_named
-from spark.source.stream.live_logs import START_OVER, LiveLogs, covers, name_of
-from spark.source.stream.live_schema import LiveSchema
-from spark.source.stream.log_walk import LogWalk, Span
-from spark.source.stream.offset import Offset
 
 _Result = TypeVar("_Result")
 

@@ -6,17 +6,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql.datasource import InputPartition
+from pyspark_tarantool.source.arrow.changes_columns import ChangesColumns
+from pyspark_tarantool.source.errors import SourceError
+from pyspark_tarantool.source.io.block_filter import BlockFilter
+from pyspark_tarantool.source.io.byte_ranges import FileRange, read_blocks
+from pyspark_tarantool.source.io.damage import DamageHandler
+from pyspark_tarantool.source.stream.live_logs import START_OVER
+from pyspark_tarantool.source.stream.log_walk import Span
+from pyspark_tarantool.source.stream.offset import earlier
 
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import Block
-from spark.source.arrow.changes_columns import ChangesColumns
-from spark.source.errors import SourceError
-from spark.source.io.block_filter import BlockFilter
-from spark.source.io.byte_ranges import FileRange, read_blocks
-from spark.source.io.damage import DamageHandler
-from spark.source.stream.live_logs import START_OVER
-from spark.source.stream.log_walk import Span
-from spark.source.stream.offset import earlier
 
 
 @dataclass(frozen=True)

@@ -18,34 +18,41 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 from pyspark.sql.types import StructType
-
-from iproto_server.box.catalog.system_space_ids import SPACE
-from iproto_server.storage.vclock import VClock
-from iproto_server.storage.xlog import RowType
-from spark.source.arrow.changes_columns import ChangesColumns
-from spark.source.arrow.filters import Filters
-from spark.source.batch.changes_reader import known_spaces, space_of
-from spark.source.batch.worker import WorkerSetup
-from spark.source.decode.cutoff import first_timestamp
-from spark.source.decode.log_rows import LogRows
-from spark.source.decode.row_scanner import read_rows
-from spark.source.errors import SourceError
-from spark.source.io.byte_ranges import group_blocks
-from spark.source.io.damage import DamageHandler
-from spark.source.io.data_files import DataFile, DataFiles
-from spark.source.options import EARLIEST, LATEST, SNAPSHOT, ReadOptions, SchemaEvolution, TuplesAs
-from spark.source.schema.definitions import Definitions, SpaceDefinition, read_definitions
-from spark.source.stream.format_changes import FIELDS_KEY, check_format, fields_of
-from spark.source.stream.initial_snapshot import (
+from pyspark_tarantool.source.arrow.changes_columns import ChangesColumns
+from pyspark_tarantool.source.arrow.filters import Filters
+from pyspark_tarantool.source.batch.changes_reader import known_spaces, space_of
+from pyspark_tarantool.source.batch.worker import WorkerSetup
+from pyspark_tarantool.source.decode.cutoff import first_timestamp
+from pyspark_tarantool.source.decode.log_rows import LogRows
+from pyspark_tarantool.source.decode.row_scanner import read_rows
+from pyspark_tarantool.source.errors import SourceError
+from pyspark_tarantool.source.io.byte_ranges import group_blocks
+from pyspark_tarantool.source.io.damage import DamageHandler
+from pyspark_tarantool.source.io.data_files import DataFile, DataFiles
+from pyspark_tarantool.source.options import (
+    EARLIEST,
+    LATEST,
+    SNAPSHOT,
+    ReadOptions,
+    SchemaEvolution,
+    TuplesAs,
+)
+from pyspark_tarantool.source.schema.definitions import Definitions, SpaceDefinition, read_definitions
+from pyspark_tarantool.source.stream.format_changes import FIELDS_KEY, check_format, fields_of
+from pyspark_tarantool.source.stream.initial_snapshot import (
     SnapshotPart,
     SnapshotPlace,
     read_snapshot,
     snapshot_ranges,
 )
-from spark.source.stream.live_logs import START_OVER
-from spark.source.stream.log_tail import Advance, LogTail, with_retries
-from spark.source.stream.offset import SINCE, STARTING, Offset
-from spark.source.stream.stream_parts import StreamPart, StreamRange, blocks_of, split_spans
+from pyspark_tarantool.source.stream.live_logs import START_OVER
+from pyspark_tarantool.source.stream.log_tail import Advance, LogTail, with_retries
+from pyspark_tarantool.source.stream.offset import SINCE, STARTING, Offset
+from pyspark_tarantool.source.stream.stream_parts import StreamPart, StreamRange, blocks_of, split_spans
+
+from iproto_server.box.catalog.system_space_ids import SPACE
+from iproto_server.storage.vclock import VClock
+from iproto_server.storage.xlog import RowType
 
 _RESOLVED: Final = ("lsn ", "time ")
 """The beginnings of initial offsets that the logs resolve."""

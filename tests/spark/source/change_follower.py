@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from pyspark.sql.datasource import InputPartition
-
-from spark.data_source import TarantoolDataSource
-from spark.source.options import ReadOptions
-from spark.source.stream.log_tail import LogTail
-from spark.source.stream.stream_reader import ChangesStreamReader
+from pyspark_tarantool.data_source import TarantoolDataSource
+from pyspark_tarantool.source.options import ReadOptions
+from pyspark_tarantool.source.stream.log_tail import LogTail
+from pyspark_tarantool.source.stream.stream_reader import ChangesStreamReader
 
 _PATIENCE = 60
 """Seconds after which a test fails because nothing happens."""

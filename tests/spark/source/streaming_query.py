@@ -12,8 +12,7 @@ import json
 import sys
 
 from pyspark.sql.streaming.listener import QueryProgressEvent, StreamingQueryListener
-
-from spark import session
+from pyspark_tarantool import session
 
 
 class Progress(StreamingQueryListener):

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import pytest
-
-from spark.source.errors import SourceError
-from spark.source.options import Mode, ReadOptions
+from pyspark_tarantool.source.errors import SourceError
+from pyspark_tarantool.source.options import Mode, ReadOptions
 
 PLACE = {"path": "dir", "space": "s"}
 

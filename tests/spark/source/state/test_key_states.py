@@ -11,10 +11,16 @@ import numpy.typing as npt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyspark_tarantool import native
+from pyspark_tarantool.source.decode.packed import Buffer, Cells
+from pyspark_tarantool.source.state.key_states import (
+    OTHER_TASK,
+    KeyState,
+    KeyStates,
+    quick_operations,
+    record,
+)
 
-from spark import native
-from spark.source.decode.packed import Buffer, Cells
-from spark.source.state.key_states import OTHER_TASK, KeyState, KeyStates, quick_operations, record
 from tests.compiled import needs_compiled_spark
 
 pytestmark = needs_compiled_spark
