@@ -15,10 +15,12 @@ from pathlib import Path
 
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
+from setuptools.command.sdist import sdist
 from setuptools.errors import CompileError, LinkError
 
 PURE_PYTHON = "IPROTO_SERVER_PURE_PYTHON"
-SERVER, SPARK, CORE = Path("iproto_server/native"), Path("spark/native"), Path("iproto_server/engine/core")
+SERVER, CORE = Path("iproto_server/native"), Path("iproto_server/engine/core")
+SPARK = Path("pyspark_tarantool/native")
 SHARED = [SERVER / "reader.c", SERVER / "reader.h"]
 
 FORTIFY = "_FORTIFY_SOURCE"
@@ -108,10 +110,20 @@ class BuildModules(build_ext):
         return True
 
 
+class SourceDistribution(sdist):
+    """Keep `pyspark_tarantool`, the name under which `spark/` is installed, a link as in the repository."""
+
+    def make_release_tree(self, base_dir: str, files: list[str]) -> None:
+        super().make_release_tree(base_dir, files)
+        link = Path(base_dir, "pyspark_tarantool")
+        link.rename(link.with_name("spark"))
+        link.symlink_to("spark")
+
+
 setup(
     ext_modules=[
         extension("iproto_server.native._native", SERVER, *sources["sources_in"](CORE)),
-        extension("spark.native._native", SPARK, *SHARED),
+        extension("pyspark_tarantool.native._native", SPARK, *SHARED),
     ],
-    cmdclass={"build_ext": BuildModules},
+    cmdclass={"build_ext": BuildModules, "sdist": SourceDistribution},
 )

@@ -12,14 +12,14 @@ import argparse
 
 from pyspark.sql import SparkSession
 
-from spark.session import start
+from pyspark_tarantool.session import start
 
 
 def tasks_by_status(session: SparkSession, directory: str, space: str) -> dict[str, int]:
     """Count the rows of a space by their field `status`.
 
     Parameters:
-        session: a session from `spark.session.start`.
+        session: a session from `pyspark_tarantool.session.start`.
         directory: the directory with snapshots and logs.
         space: the name of the space.
 

@@ -1,6 +1,6 @@
 """The job `backlog`: number, age and size of the tasks in each queue, and when delayed ones will be ready.
 
-python -m spark.backlog ./data --queue tubes --report backlog.html
+python -m pyspark_tarantool.backlog ./data --queue tubes --report backlog.html
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 
-from spark.jobs.backlog_report import fill_report
-from spark.jobs.command_line import NOW, job_command
-from spark.jobs.job import Job
-from spark.jobs.latest_change import literal, seconds_until
-from spark.queues import STATUSES
-from spark.report.quantities import moment, number
+from pyspark_tarantool.jobs.backlog_report import fill_report
+from pyspark_tarantool.jobs.command_line import NOW, job_command
+from pyspark_tarantool.jobs.job import Job
+from pyspark_tarantool.jobs.latest_change import literal, seconds_until
+from pyspark_tarantool.queues import STATUSES
+from pyspark_tarantool.report.quantities import moment, number
 
 _ACCURACY: Final = 10_000
 """The inverse of the rank error of percentiles."""
@@ -156,9 +156,9 @@ def _place_of(status: str) -> Column:
 @job_command(
     ["backlog", "delayed", "delayed_by_time"],
     """\
-python -m spark.backlog ./data --queue tutorial
-python -m spark.backlog ./data --queue tubes --at-time 2026-01-31T12:00:00Z --report backlog.html
-python -m spark.backlog ./snapshots --wal-dir ./logs --queue legacy --output ./results --format csv""",
+python -m pyspark_tarantool.backlog ./data --queue tutorial
+python -m pyspark_tarantool.backlog ./data --queue tubes --at-time 2026-01-31T12:00:00Z --report backlog.html
+python -m pyspark_tarantool.backlog ./snapshots --wal-dir ./logs --queue legacy --output ./results""",
 )
 @NOW
 def backlog(job: Job, now: float | None) -> None:

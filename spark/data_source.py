@@ -14,11 +14,11 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from spark.source.errors import SourceError
-from spark.source.options import Mode, ReadOptions
+from pyspark_tarantool.source.errors import SourceError
+from pyspark_tarantool.source.options import Mode, ReadOptions
 
 if TYPE_CHECKING:
-    from spark.source.state.state_files import FoundState
+    from pyspark_tarantool.source.state.state_files import FoundState
 
 
 class TarantoolDataSource(DataSource):
@@ -30,7 +30,7 @@ class TarantoolDataSource(DataSource):
         spark.readStream.format("tarantool").load("/var/lib/tarantool/queue")
         tasks.write.format("tarantool").option("url", "127.0.0.1:3301").option("procedure", "queue.put")
 
-    The options are those of `ReadOptions`, and of `spark.sink` for writing; docs/SPARK.md explains them.
+    The options are those of `ReadOptions`, and of `sink` for writing; docs/SPARK.md explains them.
     """
 
     _found: FoundState | None = None
@@ -56,15 +56,15 @@ class TarantoolDataSource(DataSource):
             # Spark asks for the columns before it announces a stream.
             options = ReadOptions.parse(self.options, streaming=True)
         if options.mode is Mode.CHANGES:
-            from spark.source.batch.changes_reader import changes_schema
+            from pyspark_tarantool.source.batch.changes_reader import changes_schema
 
             return changes_schema(options)
         if options.mode is Mode.SNAPSHOT:
-            from spark.source.batch.snapshot_reader import snapshot_schema
+            from pyspark_tarantool.source.batch.snapshot_reader import snapshot_schema
 
             return snapshot_schema(options)
-        from spark.source.state.state_files import FoundState
-        from spark.source.state.state_reader import state_schema
+        from pyspark_tarantool.source.state.state_files import FoundState
+        from pyspark_tarantool.source.state.state_reader import state_schema
 
         self._found = FoundState.find(options)
         return state_schema(options, self._found.state)
@@ -78,16 +78,16 @@ class TarantoolDataSource(DataSource):
         options = ReadOptions.parse(self.options)
         reader: DataSourceReader
         if options.mode is Mode.CHANGES:
-            from spark.source.batch.changes_reader import ChangesReader
+            from pyspark_tarantool.source.batch.changes_reader import ChangesReader
 
             reader = ChangesReader(options, schema)
         elif options.mode is Mode.SNAPSHOT:
-            from spark.source.batch.snapshot_reader import SnapshotReader
+            from pyspark_tarantool.source.batch.snapshot_reader import SnapshotReader
 
             reader = SnapshotReader(options, schema)
         else:
-            from spark.source.state.state_files import FoundState
-            from spark.source.state.state_reader import StateReader
+            from pyspark_tarantool.source.state.state_files import FoundState
+            from pyspark_tarantool.source.state.state_reader import StateReader
 
             reader = StateReader(options, schema, FoundState.find(options, self._found).state)
         if not options.pushdown:
@@ -101,7 +101,7 @@ class TarantoolDataSource(DataSource):
         Parameters:
             schema: The requested columns.
         """
-        from spark.source.stream.stream_reader import ChangesStreamReader
+        from pyspark_tarantool.source.stream.stream_reader import ChangesStreamReader
 
         return ChangesStreamReader(ReadOptions.parse(self.options, streaming=True), schema)
 
@@ -113,10 +113,10 @@ class TarantoolDataSource(DataSource):
             overwrite: Whether the mode is `overwrite`.
         """
         if "url" in self.options:
-            from spark.sink.server_writer import server_writer
+            from pyspark_tarantool.sink.server_writer import server_writer
 
             return server_writer(self.options, schema, overwrite)
-        from spark.sink.snapshot_writer import snapshot_writer
+        from pyspark_tarantool.sink.snapshot_writer import snapshot_writer
 
         return snapshot_writer(self.options, schema, overwrite)
 
@@ -127,6 +127,10 @@ class TarantoolDataSource(DataSource):
             schema: The columns of the stream.
             overwrite: Whether the output mode is `complete`.
         """
-        from spark.sink.server_writer import server_stream_writer
+        from pyspark_tarantool.sink.server_writer import server_stream_writer
 
         return server_stream_writer(self.options, schema, overwrite)
+
+
+DefaultSource = TarantoolDataSource
+"""The name under which Spark looks for data sources in installed packages named `pyspark_…`."""

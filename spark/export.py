@@ -1,6 +1,6 @@
 """The job `export`: a space, a queue's tasks, or logged changes, as Parquet, CSV or JSON.
 
-python -m spark.export ./data --space users --output ./tables
+python -m pyspark_tarantool.export ./data --space users --output ./tables
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 from pyspark.sql.types import ArrayType, MapType, StructType, TimestampType
 
-from spark.jobs.command_line import job_command
-from spark.jobs.job import Job
-from spark.source.errors import SourceError
+from pyspark_tarantool.jobs.command_line import job_command
+from pyspark_tarantool.jobs.job import Job
+from pyspark_tarantool.source.errors import SourceError
 
 _DAY: Final = re.compile(r"day\((.+)\)")
 
@@ -25,10 +25,10 @@ _DAY: Final = re.compile(r"day\((.+)\)")
 @job_command(
     [],
     """\
-python -m spark.export ./data --space users --output ./tables
-python -m spark.export ./data --space 512 --at-time 2026-01-31T12:00:00Z --output ./then --format csv
-python -m spark.export ./data --queue tubes --output ./tables --partition-by queue
-python -m spark.export ./data --changes --output ./history --partition-by "day(timestamp)\"""",
+python -m pyspark_tarantool.export ./data --space users --output ./tables
+python -m pyspark_tarantool.export ./data --space 512 --at-time 2026-01-31T12:00:00Z --output ./then
+python -m pyspark_tarantool.export ./data --queue tubes --output ./tables --partition-by queue
+python -m pyspark_tarantool.export ./data --changes --output ./history --partition-by "day(timestamp)\"""",
     queue=None,
 )
 @click.option("--space", metavar="SPACE", help="The space to export, by name or id.")

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from spark.source.errors import SourceError
+from pyspark_tarantool.source.errors import SourceError
 
 OLDEST: Final = 17
 """The oldest Java that Spark 4 runs on (https://spark.apache.org/docs/latest/, "Downloading")."""

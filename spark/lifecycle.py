@@ -1,6 +1,6 @@
 """The job `lifecycle`: waiting and service times of tasks, attempts and outcomes.
 
-python -m spark.lifecycle ./data --queue tutorial --report lifecycle.html
+python -m pyspark_tarantool.lifecycle ./data --queue tutorial --report lifecycle.html
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from typing import Final
 
 from pyspark.sql import Row
 
-from spark.jobs.command_line import job_command
-from spark.jobs.job import Job
-from spark.jobs.lifecycle_report import lifecycle_report
-from spark.jobs.task_lifetimes import MEASURES, lifecycle_of
-from spark.report.quantities import number
+from pyspark_tarantool.jobs.command_line import job_command
+from pyspark_tarantool.jobs.job import Job
+from pyspark_tarantool.jobs.lifecycle_report import lifecycle_report
+from pyspark_tarantool.jobs.task_lifetimes import MEASURES, lifecycle_of
+from pyspark_tarantool.report.quantities import number
 
 _EVENTS: Final = (
     *("queue", "id", "life", "number", "at", "event", "status_before", "status_after", "since"),
@@ -51,9 +51,9 @@ def percentile_rows(per_queue: list[Row]) -> list[Row]:
 @job_command(
     ["tasks", "per_queue", "per_minute"],
     """\
-python -m spark.lifecycle ./data --queue tutorial
-python -m spark.lifecycle ./data --queue tubes --at-time 2026-01-31T12:00:00Z --report lifecycle.html
-python -m spark.lifecycle ./snapshots --wal-dir ./logs --queue legacy --output ./results --format csv""",
+python -m pyspark_tarantool.lifecycle ./data --queue tutorial
+python -m pyspark_tarantool.lifecycle ./data --queue tubes --at-time 2026-01-31T12:00:00Z --report l.html
+python -m pyspark_tarantool.lifecycle ./snapshots --wal-dir ./logs --queue legacy --output ./results""",
 )
 def lifecycle(job: Job) -> None:
     """Report how long tasks waited, how long work on them took, and how they ended.

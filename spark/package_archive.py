@@ -13,9 +13,9 @@ from typing import Final
 from zipfile import ZIP_DEFLATED, ZipFile
 
 import iproto_server.native
-import spark.native
+import pyspark_tarantool.native
 
-PACKAGES: Final = ("iproto_server", "queue_lua_compat", "spark")
+PACKAGES: Final = ("iproto_server", "queue_lua_compat", "pyspark_tarantool")
 
 _NAME: Final = "tarantool-for-spark.zip"
 _LEFT_OUT: Final = (".so", ".c", ".h")
@@ -47,7 +47,7 @@ def build_archive() -> Sequence[Path]:
                 if path.is_file() and "__pycache__" not in path.parts and path.suffix not in _LEFT_OUT:
                     file.write(path, path.relative_to(root.parent))
     files = [archive]
-    for module in (iproto_server.native.module, spark.native.module):
+    for module in (iproto_server.native.module, pyspark_tarantool.native.module):
         if module.shipped is not None:
             source, name = module.shipped
             files.append(Path(shutil.copy(source, directory / name)))

@@ -16,11 +16,11 @@ from typing import Final
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
-from spark import native
-from spark.java import find_java
-from spark.package_archive import build_archive
+from pyspark_tarantool import native
+from pyspark_tarantool.java import find_java
+from pyspark_tarantool.package_archive import build_archive
 
-logger = logging.getLogger("spark.session")
+logger = logging.getLogger("pyspark_tarantool.session")
 
 _LOCAL: Final[Mapping[str, str]] = {
     "spark.driver.bindAddress": "127.0.0.1",
@@ -128,7 +128,7 @@ def register(session: SparkSession) -> None:
     Parameters:
         session: The session; call `ship` first if its executors cannot import this package.
     """
-    from spark.data_source import TarantoolDataSource
+    from pyspark_tarantool.data_source import TarantoolDataSource
 
     session.conf.set(_PUSHDOWN, "true")
     session.dataSource.register(TarantoolDataSource)
@@ -160,7 +160,7 @@ def _start_java(given: Mapping[str, str]) -> None:
     settings = SparkConf(loadDefaults=False)
     for key, value in given.items():
         settings.set(key, value)
-    with as_file(files("spark") / "log4j2.properties") as quiet:
+    with as_file(files("pyspark_tarantool") / "log4j2.properties") as quiet:
         options = [f"-Dlog4j2.configurationFile={quiet.as_uri()}"]
         if not any("GC" in os.environ.get(name, "") for name in _JAVA_VARIABLES):
             options.append(_COLLECTOR)

@@ -1,6 +1,6 @@
 """The job `suspects`: tasks that return repeatedly, are stuck or forgotten, and queues that grow.
 
-python -m spark.suspects ./data --queue legacy --attempts 5 --report suspects.html
+python -m pyspark_tarantool.suspects ./data --queue legacy --attempts 5 --report suspects.html
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ import click
 from pyspark.sql import DataFrame, Row, Window
 from pyspark.sql import functions as sql
 
-from spark.backlog import interval_for
-from spark.jobs.command_line import NOW, job_command
-from spark.jobs.job import Job
-from spark.jobs.suspect_rules import (
+from pyspark_tarantool.backlog import interval_for
+from pyspark_tarantool.jobs.command_line import NOW, job_command
+from pyspark_tarantool.jobs.job import Job
+from pyspark_tarantool.jobs.suspect_rules import (
     SUSPICIONS,
     Thresholds,
     growth_of,
@@ -24,8 +24,8 @@ from spark.jobs.suspect_rules import (
     place_of,
     suspects_of,
 )
-from spark.jobs.suspects_report import CHART_QUEUES, fill_report
-from spark.report.quantities import moment, number
+from pyspark_tarantool.jobs.suspects_report import CHART_QUEUES, fill_report
+from pyspark_tarantool.report.quantities import moment, number
 
 _EVENT_COLUMNS = ("queue", "id", "life", "number", "at", "event", "status_before", "status_after")
 _SHOWN = ("queue", "id", "status", "since", "for_s", "attempts", "due")
@@ -34,9 +34,9 @@ _SHOWN = ("queue", "id", "status", "since", "for_s", "attempts", "due")
 @job_command(
     ["suspects", "summary", "growth", "levels"],
     """\
-python -m spark.suspects ./data --queue tutorial
-python -m spark.suspects ./data --queue legacy --attempts 5 --stuck 600 --report suspects.html
-python -m spark.suspects ./data --queue tubes --now present --output ./results --format json""",
+python -m pyspark_tarantool.suspects ./data --queue tutorial
+python -m pyspark_tarantool.suspects ./data --queue legacy --attempts 5 --stuck 600 --report suspects.html
+python -m pyspark_tarantool.suspects ./data --queue tubes --now present --output ./results --format json""",
 )
 @NOW
 @click.option(

@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 
 import iproto_server.native
-import spark.native
+import pyspark_tarantool.native
 from iproto_server.native import PURE_PYTHON
 from iproto_server.native.compiled_module import CompiledModule
 from tests.programs import missing
@@ -17,7 +17,7 @@ needs_compiled_server: Final = pytest.mark.usefixtures("compiled_server")
 """Mark a test that needs `iproto_server.native._native`."""
 
 needs_compiled_spark: Final = pytest.mark.usefixtures("compiled_spark")
-"""Mark a test that needs `spark.native._native`."""
+"""Mark a test that needs `pyspark_tarantool.native._native`."""
 
 
 @pytest.fixture(scope="session")
@@ -29,7 +29,7 @@ def compiled_server() -> None:
 @pytest.fixture(scope="session")
 def compiled_spark() -> None:
     """Skip the test if Spark's kernels are not compiled; with `CI=true` fail it."""
-    _require(spark.native.module)
+    _require(pyspark_tarantool.native.module)
 
 
 def _require(module: CompiledModule) -> None:

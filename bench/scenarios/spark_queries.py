@@ -16,7 +16,7 @@ from typing import Any, Final
 from pyspark.sql import DataFrame, SparkSession
 
 from bench.workloads.history import SPACE
-from spark.session import start
+from pyspark_tarantool.session import start
 
 _PARTITION: Final = 64 * 1024**2
 

@@ -9,9 +9,9 @@ from typing import Final
 
 from pyspark.sql import Row
 
-from spark.queues import STATUSES
-from spark.report import PALETTE, Report, Series, bars, columns
-from spark.report.quantities import duration, moment, number
+from pyspark_tarantool.queues import STATUSES
+from pyspark_tarantool.report import PALETTE, Report, Series, bars, columns
+from pyspark_tarantool.report.quantities import duration, moment, number
 
 _SHOWN_QUEUES: Final = 20
 """The maximum number of queues in charts: those with the most tasks."""

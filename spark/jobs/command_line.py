@@ -17,16 +17,16 @@ from pyspark.sql import SparkSession
 
 from iproto_server.storage.errors import StorageError
 from iproto_server.tools.commands import ExampleCommand
-from spark import session as sessions
-from spark.jobs.error_messages import sentence_of
-from spark.jobs.job import Job
-from spark.jobs.outputs import FORMATS, Outputs
-from spark.jobs.skipped_blocks import SkippedBlocks
-from spark.source.errors import SourceError
-from spark.source.options import ReadOptions
+from pyspark_tarantool import session as sessions
+from pyspark_tarantool.jobs.error_messages import sentence_of
+from pyspark_tarantool.jobs.job import Job
+from pyspark_tarantool.jobs.outputs import FORMATS, Outputs
+from pyspark_tarantool.jobs.skipped_blocks import SkippedBlocks
+from pyspark_tarantool.source.errors import SourceError
+from pyspark_tarantool.source.options import ReadOptions
 
 if TYPE_CHECKING:
-    from spark.queues import QueueKind
+    from pyspark_tarantool.queues import QueueKind
 
 QUEUES: Final = ("tutorial", "legacy", "tubes")
 
@@ -287,7 +287,7 @@ class _Run:
 
 
 def _queue_kind(name: str) -> QueueKind:
-    from spark.queues import queue_kind
+    from pyspark_tarantool.queues import queue_kind
 
     return queue_kind(name)
 

@@ -17,17 +17,23 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as sql
 from pyspark.storagelevel import StorageLevel
 
-from spark.jobs.latest_change import LatestChange, is_at_or_before, latest_change, literal, time_of_change
-from spark.jobs.outputs import Outputs
-from spark.jobs.text_table import text_table
-from spark.report import Report
-from spark.report.quantities import duration, moment, number, size
-from spark.source.io.filesystem import find_files
+from pyspark_tarantool.jobs.latest_change import (
+    LatestChange,
+    is_at_or_before,
+    latest_change,
+    literal,
+    time_of_change,
+)
+from pyspark_tarantool.jobs.outputs import Outputs
+from pyspark_tarantool.jobs.text_table import text_table
+from pyspark_tarantool.report import Report
+from pyspark_tarantool.report.quantities import duration, moment, number, size
+from pyspark_tarantool.source.io.filesystem import find_files
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
-    from spark.queues import QueueKind
+    from pyspark_tarantool.queues import QueueKind
 
 SHOWN_ROWS: Final = 40
 """The default number of rows of a result that are printed."""

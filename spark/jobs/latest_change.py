@@ -12,11 +12,11 @@ from pyspark.sql import functions as sql
 
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import Row, decode_rows
-from spark.source.errors import SourceError
-from spark.source.io.byte_ranges import read_blocks, whole_file
-from spark.source.io.damage import DamageHandler
-from spark.source.io.data_files import DataFile, DataFiles
-from spark.source.options import ReadOptions
+from pyspark_tarantool.source.errors import SourceError
+from pyspark_tarantool.source.io.byte_ranges import read_blocks, whole_file
+from pyspark_tarantool.source.io.damage import DamageHandler
+from pyspark_tarantool.source.io.data_files import DataFile, DataFiles
+from pyspark_tarantool.source.options import ReadOptions
 
 _TAIL: Final = 256 * 1024
 """The size of a file's end that is read first."""

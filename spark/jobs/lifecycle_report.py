@@ -10,10 +10,10 @@ from typing import Final, NamedTuple
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as sql
 
-from spark.jobs.job import Job
-from spark.jobs.task_lifetimes import MEASURES, SHARES
-from spark.report import Report, Series, bars, columns, lines
-from spark.report.quantities import duration, number
+from pyspark_tarantool.jobs.job import Job
+from pyspark_tarantool.jobs.task_lifetimes import MEASURES, SHARES
+from pyspark_tarantool.report import Report, Series, bars, columns, lines
+from pyspark_tarantool.report.quantities import duration, number
 
 _SHOWN_QUEUES: Final = 20
 """The maximum number of queues in tables: those with the most attempts."""

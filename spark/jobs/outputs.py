@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as sql
 from pyspark.sql.types import ArrayType, BinaryType, MapType, StructType
 
-from spark.source.errors import SourceError
+from pyspark_tarantool.source.errors import SourceError
 
 FORMATS: Final = ("parquet", "csv", "json")
 

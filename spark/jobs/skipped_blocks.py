@@ -7,7 +7,7 @@ from typing import NamedTuple, Self
 
 from pyarrow import fs
 
-from spark.source.io.filesystem import locate
+from pyspark_tarantool.source.io.filesystem import locate
 
 
 class SkippedBlocks(NamedTuple):

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sql
 
-from spark.jobs.latest_change import literal, seconds_until
+from pyspark_tarantool.jobs.latest_change import literal, seconds_until
 
 COMES_BACK: Final = "that come back"
 STUCK: Final = "stuck in taken"

@@ -9,9 +9,17 @@ from typing import Final
 
 from pyspark.sql import Row
 
-from spark.jobs.suspect_rules import BURIED, COMES_BACK, NEVER_TAKEN, PAST_TTR, STUCK, SUSPICIONS, Thresholds
-from spark.report import PALETTE, Report, Series, bars, lines
-from spark.report.quantities import duration, moment, number
+from pyspark_tarantool.jobs.suspect_rules import (
+    BURIED,
+    COMES_BACK,
+    NEVER_TAKEN,
+    PAST_TTR,
+    STUCK,
+    SUSPICIONS,
+    Thresholds,
+)
+from pyspark_tarantool.report import PALETTE, Report, Series, bars, lines
+from pyspark_tarantool.report.quantities import duration, moment, number
 
 CHART_QUEUES: Final = 6
 """The number of queues in the chart of ready tasks over time."""

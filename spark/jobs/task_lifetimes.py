@@ -13,8 +13,8 @@ from typing import Final, NamedTuple
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sql
 
-from spark.queues.queue_kind import BURIED, DELAYED, DONE, READY, TAKEN
-from spark.queues.times import seconds_between
+from pyspark_tarantool.queues.queue_kind import BURIED, DELAYED, DONE, READY, TAKEN
+from pyspark_tarantool.queues.times import seconds_between
 
 SHARES: Final = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99}
 """The computed percentiles, in addition to the maximum."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from spark.report.quantities import is_number, label_of, text_of
+from pyspark_tarantool.report.quantities import is_number, label_of, text_of
 
 _GAP: Final = "\N{NO-BREAK SPACE}"
 _WIDEST: Final = 60

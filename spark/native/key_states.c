@@ -258,7 +258,7 @@ static PySequenceMethods key_states_sequence = {.sq_contains = key_states_contai
 
 PyTypeObject KeyStates_Type = {
     PyVarObject_HEAD_INIT(NULL, 0)
-    .tp_name = "spark.source.state.key_states.KeyStates",
+    .tp_name = "pyspark_tarantool.source.state.key_states.KeyStates",
     .tp_doc = "The states of keys.",
     .tp_basicsize = sizeof(KeyStates),
     .tp_flags = Py_TPFLAGS_DEFAULT,

@@ -1,4 +1,4 @@
-/* The module `spark.native._native`: its kernels replace Python functions and classes by name. */
+/* The module `pyspark_tarantool.native._native`: its kernels replace Python functions and classes by name. */
 #include "kernels.h"
 
 /* Must equal the number in spark/native/__init__.py; it changes with the kernels' names, parameters or results. */
@@ -39,7 +39,7 @@ static PyMethodDef methods[] = {
 
 static struct PyModuleDef definition = {
     PyModuleDef_HEAD_INIT,
-    .m_name = "spark.native._native",
+    .m_name = "pyspark_tarantool.native._native",
     .m_doc = "Compiled kernels of the data source.",
     .m_size = -1,
     .m_methods = methods,

@@ -6,7 +6,7 @@ their fields mean; `tasks.py` interprets a state, and `task_events.py` a history
 
 from __future__ import annotations
 
-from spark.queues.queue_kind import EVENTS, STATUSES, TASKS, QueueKind
+from pyspark_tarantool.queues.queue_kind import EVENTS, STATUSES, TASKS, QueueKind
 
 __all__ = ["EVENTS", "STATUSES", "TASKS", "QueueKind", "queue_kind"]
 
@@ -20,9 +20,9 @@ def queue_kind(name: str) -> QueueKind:
     Raises:
         ValueError: If there is no such kind.
     """
-    from spark.queues.legacy import LegacyQueue
-    from spark.queues.tubes import Tubes
-    from spark.queues.tutorial import TutorialQueue
+    from pyspark_tarantool.queues.legacy import LegacyQueue
+    from pyspark_tarantool.queues.tubes import Tubes
+    from pyspark_tarantool.queues.tutorial import TutorialQueue
 
     kinds: dict[str, type[QueueKind]] = {kind.name: kind for kind in (TutorialQueue, LegacyQueue, Tubes)}
     if name not in kinds:

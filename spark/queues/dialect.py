@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from spark.source.schema.definitions import SpaceDefinition
+from pyspark_tarantool.source.schema.definitions import SpaceDefinition
 
 ID: Final = "id"
 STATUS: Final = "status"

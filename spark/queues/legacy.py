@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from queue_lua_compat.legacy.task import FORMAT, STATUSES
-from spark.queues.dialect import (
+from pyspark_tarantool.queues.dialect import (
     CREATED,
     DATA,
     DUE,
@@ -23,10 +22,11 @@ from spark.queues.dialect import (
     QueueSpace,
     field_names,
 )
-from spark.queues.stored_queue import StoredQueue
-from spark.queues.times import MICROSECONDS
-from spark.source.errors import SourceError
-from spark.source.schema.definitions import Definitions, SpaceDefinition
+from pyspark_tarantool.queues.stored_queue import StoredQueue
+from pyspark_tarantool.queues.times import MICROSECONDS
+from pyspark_tarantool.source.errors import SourceError
+from pyspark_tarantool.source.schema.definitions import Definitions, SpaceDefinition
+from queue_lua_compat.legacy.task import FORMAT, STATUSES
 
 _NAMES = [field["name"] for field in FORMAT][:-1]
 _MEANINGS = {

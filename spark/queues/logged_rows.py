@@ -14,7 +14,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 
 from iproto_server.box.catalog.system_space_ids import SPACE, TRUNCATE
-from spark.queues.dialect import (
+from pyspark_tarantool.queues.dialect import (
     CREATED,
     DATA,
     DUE,
@@ -24,8 +24,8 @@ from spark.queues.dialect import (
     Dialect,
     QueueSpace,
 )
-from spark.queues.packed_size import size_behind
-from spark.queues.times import MICROSECONDS, microseconds
+from pyspark_tarantool.queues.packed_size import size_behind
+from pyspark_tarantool.queues.times import MICROSECONDS, microseconds
 
 _TUPLE: Final = "_tuple"
 _OPERATIONS: Final = "_operations"

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from spark.source.io.damage import DamageHandler
-from spark.source.io.data_files import DataFiles
-from spark.source.options import OnDamaged, ReadOptions
-from spark.source.schema.definitions import Definitions, read_definitions
+from pyspark_tarantool.source.io.damage import DamageHandler
+from pyspark_tarantool.source.io.data_files import DataFiles
+from pyspark_tarantool.source.options import OnDamaged, ReadOptions
+from pyspark_tarantool.source.schema.definitions import Definitions, read_definitions
 
 _OF_FILES = ("wal_dir", "damaged")
 

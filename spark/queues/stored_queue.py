@@ -10,14 +10,14 @@ from typing import ClassVar, Final
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from spark.queues.dialect import DATA, Dialect, QueueSpace
-from spark.queues.queue_kind import QueueKind
-from spark.queues.spaces import spaces_of
-from spark.queues.task_events import events_of
-from spark.queues.tasks import tasks_of
-from spark.source.arrow.columns import RAW, row_columns
-from spark.source.options import ReadOptions
-from spark.source.schema.definitions import Definitions, SpaceDefinition
+from pyspark_tarantool.queues.dialect import DATA, Dialect, QueueSpace
+from pyspark_tarantool.queues.queue_kind import QueueKind
+from pyspark_tarantool.queues.spaces import spaces_of
+from pyspark_tarantool.queues.task_events import events_of
+from pyspark_tarantool.queues.tasks import tasks_of
+from pyspark_tarantool.source.arrow.columns import RAW, row_columns
+from pyspark_tarantool.source.options import ReadOptions
+from pyspark_tarantool.source.schema.definitions import Definitions, SpaceDefinition
 
 _NOT_FOR_CHANGES: Final = ("mode", "lsn", "time", "space")
 _CHANGES: Final = (

@@ -39,11 +39,11 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 
-from spark.queues.dialect import TUBE, Dialect, QueueSpace
-from spark.queues.logged_rows import clearings, logged_rows
-from spark.queues.queue_kind import BURIED, DELAYED, DONE, EVENTS, READY, TAKEN
-from spark.queues.task_timeline import CLEARED, task_timelines
-from spark.queues.times import moment
+from pyspark_tarantool.queues.dialect import TUBE, Dialect, QueueSpace
+from pyspark_tarantool.queues.logged_rows import clearings, logged_rows
+from pyspark_tarantool.queues.queue_kind import BURIED, DELAYED, DONE, EVENTS, READY, TAKEN
+from pyspark_tarantool.queues.task_timeline import CLEARED, task_timelines
+from pyspark_tarantool.queues.times import moment
 
 EARLY_US: Final = 10_000
 """Microseconds by which the timestamp of a logged row may precede its due time."""

@@ -5,11 +5,21 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
-from spark.queues.dialect import CREATED, DATA, DUE, ID, PRIORITY, STATUS, TUBE, Dialect, QueueSpace
-from spark.queues.logged_rows import creation_of_id, named_status
-from spark.queues.packed_size import size_behind
-from spark.queues.queue_kind import DELAYED, TAKEN, TASKS
-from spark.queues.times import microseconds, moment
+from pyspark_tarantool.queues.dialect import (
+    CREATED,
+    DATA,
+    DUE,
+    ID,
+    PRIORITY,
+    STATUS,
+    TUBE,
+    Dialect,
+    QueueSpace,
+)
+from pyspark_tarantool.queues.logged_rows import creation_of_id, named_status
+from pyspark_tarantool.queues.packed_size import size_behind
+from pyspark_tarantool.queues.queue_kind import DELAYED, TAKEN, TASKS
+from pyspark_tarantool.queues.times import microseconds, moment
 
 
 def tasks_of(rows: DataFrame, space: QueueSpace, dialect: Dialect) -> DataFrame:

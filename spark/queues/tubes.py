@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Final
 
-from queue_lua_compat.tubes.driver import STATES
-from spark.queues.dialect import (
+from pyspark_tarantool.queues.dialect import (
     CREATED,
     DATA,
     DUE,
@@ -22,10 +21,11 @@ from spark.queues.dialect import (
     QueueSpace,
     field_names,
 )
-from spark.queues.stored_queue import StoredQueue
-from spark.queues.times import MICROSECONDS
-from spark.source.errors import SourceError
-from spark.source.schema.definitions import Definitions, SpaceDefinition
+from pyspark_tarantool.queues.stored_queue import StoredQueue
+from pyspark_tarantool.queues.times import MICROSECONDS
+from pyspark_tarantool.source.errors import SourceError
+from pyspark_tarantool.source.schema.definitions import Definitions, SpaceDefinition
+from queue_lua_compat.tubes.driver import STATES
 
 _FIFO: Final = ("task_id", "status", "data")
 _UTUBE: Final = ("task_id", "status", "utube", "data")

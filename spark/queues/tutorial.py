@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import ClassVar, Final
 
-from spark.queues.dialect import DATA, DUE, ID, STATUS, Dialect, QueueSpace, field_names
-from spark.queues.queue_kind import DELAYED, READY, TAKEN
-from spark.queues.stored_queue import StoredQueue
-from spark.source.errors import SourceError
-from spark.source.schema.definitions import Definitions
+from pyspark_tarantool.queues.dialect import DATA, DUE, ID, STATUS, Dialect, QueueSpace, field_names
+from pyspark_tarantool.queues.queue_kind import DELAYED, READY, TAKEN
+from pyspark_tarantool.queues.stored_queue import StoredQueue
+from pyspark_tarantool.source.errors import SourceError
+from pyspark_tarantool.source.schema.definitions import Definitions
 
 _SPACE: Final = "queue"
 _MEANINGS: Final = (ID, STATUS, DUE, DATA)

@@ -21,7 +21,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 from numpy.typing import NDArray
 
-from spark.report.quantities import duration, number, size
+from pyspark_tarantool.report.quantities import duration, number, size
 
 PALETTE: Final = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#555555")
 """Okabe and Ito's colors, distinguishable by color-blind people; without yellow, which is faint on white."""
@@ -51,7 +51,7 @@ _STYLE: Final[Any] = {
     "grid.color": _GRID,
     "legend.frameon": False,
     "svg.fonttype": "none",
-    "svg.hashsalt": "spark.report",
+    "svg.hashsalt": "pyspark_tarantool.report",
     "text.color": _INK,
     # Queue names may contain dollars, but are not formulas.
     "text.parse_math": False,

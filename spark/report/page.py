@@ -12,7 +12,7 @@ from typing import Final
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
-from spark.report.quantities import is_number, label_of, moment, text_of
+from pyspark_tarantool.report.quantities import is_number, label_of, moment, text_of
 
 _ENVIRONMENT: Final = Environment(
     autoescape=True,
@@ -20,7 +20,7 @@ _ENVIRONMENT: Final = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-_TEMPLATE: Final = files("spark.report") / "page.html"
+_TEMPLATE: Final = files("pyspark_tarantool.report") / "page.html"
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Report:
         """Add a chart.
 
         Parameters:
-            svg: A result of `spark.report.charts`; it is not escaped.
+            svg: A result of `pyspark_tarantool.report.charts`; it is not escaped.
             caption: The caption.
         """
         self._sections[-1].parts.append({"kind": "chart", "svg": Markup(svg), "caption": caption})

@@ -22,8 +22,8 @@ from iproto_server.protocol.auth import scramble
 from iproto_server.protocol.constants import CHUNK, ERROR_FLAG
 from iproto_server.protocol.greeting import GREETING_SIZE
 from iproto_server.tools.client import ServerUri
-from spark.sink.values import FIRST_WITH_DATETIMES
-from spark.source.errors import SourceError
+from pyspark_tarantool.sink.values import FIRST_WITH_DATETIMES
+from pyspark_tarantool.source.errors import SourceError
 
 _GREETING: Final = re.compile(rb"Tarantool ([0-9]+)\.([0-9]+)\.[^\n]*\(Binary\)")
 _MAX_FRAME: Final = 2**31

@@ -10,8 +10,8 @@ from uuid import UUID
 
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import FileType, XlogHeader
-from spark.sink.values import FIRST_WITH_DATETIMES
-from spark.source.schema.definitions import SpaceDefinition
+from pyspark_tarantool.sink.values import FIRST_WITH_DATETIMES
+from pyspark_tarantool.source.schema.definitions import SpaceDefinition
 
 LAST_SYSTEM_SPACE: Final = 511
 

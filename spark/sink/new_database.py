@@ -31,11 +31,11 @@ from iproto_server.box.types.field_type import FieldType
 from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError
 from iproto_server.storage.vclock import VClock
-from spark.sink.database import Database, Rows
-from spark.sink.snapshot_options import SnapshotOptions
-from spark.sink.values import INTEGERS
-from spark.source.errors import SourceError
-from spark.source.schema.definitions import SpaceDefinition
+from pyspark_tarantool.sink.database import Database, Rows
+from pyspark_tarantool.sink.snapshot_options import SnapshotOptions
+from pyspark_tarantool.sink.values import INTEGERS
+from pyspark_tarantool.source.errors import SourceError
+from pyspark_tarantool.source.schema.definitions import SpaceDefinition
 
 _TYPES: Final[tuple[tuple[type[DataType], FieldType], ...]] = (
     (StringType, FieldType.STRING),

@@ -11,11 +11,11 @@ from typing import Final, NamedTuple, Self, TypeVar
 from iproto_server.codec import msgpack as codec
 from iproto_server.protocol import RequestType
 from iproto_server.tools.client import ServerUri
-from spark.sink.connection import Answer, Connection, LostConnectionError
-from spark.sink.values import shortened
-from spark.source.errors import SourceError
+from pyspark_tarantool.sink.connection import Answer, Connection, LostConnectionError
+from pyspark_tarantool.sink.values import shortened
+from pyspark_tarantool.source.errors import SourceError
 
-logger = logging.getLogger("spark.sink")
+logger = logging.getLogger("pyspark_tarantool.sink")
 
 _FIRST_PAUSE: Final = 0.5
 _LONGEST_PAUSE: Final = 10.0

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from iproto_server.protocol import IteratorType, Key, RequestType
-from spark.sink.connection import Connection
-from spark.source.errors import SourceError
-from spark.source.schema.definitions import SpaceDefinition
+from pyspark_tarantool.sink.connection import Connection
+from pyspark_tarantool.source.errors import SourceError
+from pyspark_tarantool.source.schema.definitions import SpaceDefinition
 
 # Views of the system spaces, which show each user the accessible objects.
 _VCOLLATION: Final = 277

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Final, Self
 
 from iproto_server.tools.client import ServerUri
-from spark.source.errors import SourceError
+from pyspark_tarantool.source.errors import SourceError
 
 IN_FLIGHT: Final = 256
 TIMEOUT: Final = 60.0

@@ -26,11 +26,11 @@ from pyspark.sql.types import StructType
 from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError
 from iproto_server.protocol import Key, RequestType
-from spark.sink.pipelined_client import PipelinedClient
-from spark.sink.remote_space import find_space
-from spark.sink.server_options import Operation, ServerOptions
-from spark.sink.tuples import Tuples
-from spark.source.errors import SourceError
+from pyspark_tarantool.sink.pipelined_client import PipelinedClient
+from pyspark_tarantool.sink.remote_space import find_space
+from pyspark_tarantool.sink.server_options import Operation, ServerOptions
+from pyspark_tarantool.sink.tuples import Tuples
+from pyspark_tarantool.source.errors import SourceError
 
 _REQUESTS = {
     Operation.REPLACE: RequestType.REPLACE,

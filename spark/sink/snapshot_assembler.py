@@ -16,9 +16,9 @@ from iproto_server.storage.snapshot import SnapshotEncoder
 from iproto_server.storage.xlog import FileType
 from iproto_server.storage.xlog.block import COMPRESSION_LEVEL, END_MARKER, encode_block
 from iproto_server.storage.xlog.writer import sync_directory
-from spark.sink.database import LAST_SYSTEM_SPACE, AttachedSequence, Database, Rows
-from spark.sink.snapshot_parts import Part, first_row
-from spark.source.io.filesystem import locate
+from pyspark_tarantool.sink.database import LAST_SYSTEM_SPACE, AttachedSequence, Database, Rows
+from pyspark_tarantool.sink.snapshot_parts import Part, first_row
+from pyspark_tarantool.source.io.filesystem import locate
 
 _COPIED: Final = 8 * 1024**2
 """The chunk size for copying, in bytes."""

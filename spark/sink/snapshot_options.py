@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Self
 
 from iproto_server.box.types.field_type import FieldType
-from spark.source.errors import SourceError
+from pyspark_tarantool.source.errors import SourceError
 
 SPACE_ID: Final = 512
 """The first id of user spaces."""

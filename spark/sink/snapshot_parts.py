@@ -19,10 +19,10 @@ from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError
 from iproto_server.storage.snapshot import SnapshotEncoder
 from iproto_server.storage.xlog.block import COMPRESSION_LEVEL, encode_block
-from spark.sink.database import Database
-from spark.source.errors import SourceError
-from spark.source.io.filesystem import locate
-from spark.source.schema.definitions import SpaceDefinition
+from pyspark_tarantool.sink.database import Database
+from pyspark_tarantool.source.errors import SourceError
+from pyspark_tarantool.source.io.filesystem import locate
+from pyspark_tarantool.source.schema.definitions import SpaceDefinition
 
 ROWS_OF_A_PART: Final = 2**40
 """Rows of a snapshot have ascending numbers; each part has a range of this size."""

@@ -20,16 +20,16 @@ from pyspark.sql.types import StructType
 from iproto_server.storage.directory import file_name
 from iproto_server.storage.errors import XlogError
 from iproto_server.storage.xlog import FileType
-from spark.sink.database import Database
-from spark.sink.new_database import NewDatabase
-from spark.sink.snapshot_assembler import assemble
-from spark.sink.snapshot_options import SnapshotOptions
-from spark.sink.snapshot_parts import Part, PartWriter
-from spark.sink.template_database import TemplateDatabase
-from spark.sink.tuples import Tuples
-from spark.sink.unique_check import refuse_duplicates
-from spark.source.errors import SourceError
-from spark.source.io.filesystem import locate
+from pyspark_tarantool.sink.database import Database
+from pyspark_tarantool.sink.new_database import NewDatabase
+from pyspark_tarantool.sink.snapshot_assembler import assemble
+from pyspark_tarantool.sink.snapshot_options import SnapshotOptions
+from pyspark_tarantool.sink.snapshot_parts import Part, PartWriter
+from pyspark_tarantool.sink.template_database import TemplateDatabase
+from pyspark_tarantool.sink.tuples import Tuples
+from pyspark_tarantool.sink.unique_check import refuse_duplicates
+from pyspark_tarantool.source.errors import SourceError
+from pyspark_tarantool.source.io.filesystem import locate
 
 
 def snapshot_writer(options: Mapping[str, str], schema: StructType, overwrite: bool) -> DataSourceWriter:

@@ -10,14 +10,14 @@ from iproto_server.box.catalog.system_space_ids import SEQUENCE, SEQUENCE_DATA, 
 from iproto_server.codec import msgpack as codec
 from iproto_server.storage.snapshot import read_snapshot
 from iproto_server.storage.xlog import XlogReader, decode_rows
-from spark.sink.database import LAST_SYSTEM_SPACE, AttachedSequence, Database, Rows
-from spark.source.errors import SourceError
-from spark.source.io.byte_ranges import read_blocks, whole_file
-from spark.source.io.damage import DamageHandler
-from spark.source.io.data_files import DataFile, DataFiles
-from spark.source.io.filesystem import open_file
-from spark.source.options import OnDamaged, ReadOptions
-from spark.source.schema.definitions import read_definitions
+from pyspark_tarantool.sink.database import LAST_SYSTEM_SPACE, AttachedSequence, Database, Rows
+from pyspark_tarantool.source.errors import SourceError
+from pyspark_tarantool.source.io.byte_ranges import read_blocks, whole_file
+from pyspark_tarantool.source.io.damage import DamageHandler
+from pyspark_tarantool.source.io.data_files import DataFile, DataFiles
+from pyspark_tarantool.source.io.filesystem import open_file
+from pyspark_tarantool.source.options import OnDamaged, ReadOptions
+from pyspark_tarantool.source.schema.definitions import read_definitions
 
 _STEP = 3
 """The field of `_sequence` that contains the step."""

@@ -10,9 +10,9 @@ import pyarrow
 from pyspark.sql.types import DataType, StringType, StructType
 
 from iproto_server.box.types.field_type import FieldType
-from spark.sink.values import Convert, fitting, json_value, natural, same
-from spark.source.errors import SourceError
-from spark.source.schema.definitions import FieldDefinition, SpaceDefinition
+from pyspark_tarantool.sink.values import Convert, fitting, json_value, natural, same
+from pyspark_tarantool.source.errors import SourceError
+from pyspark_tarantool.source.schema.definitions import FieldDefinition, SpaceDefinition
 
 EXTRA: Final = "_extra"
 """The column of `spark.read` for fields beyond those of the format, as a JSON array."""

@@ -14,11 +14,11 @@ import numpy as np
 
 from iproto_server.codec import msgpack as codec
 from iproto_server.storage.xlog import XlogReader
-from spark.sink.snapshot_parts import Hashes, Part, UniqueKeys, hashes_of
-from spark.sink.values import shortened
-from spark.source.errors import SourceError
-from spark.source.io.filesystem import locate, open_file
-from spark.source.schema.definitions import SpaceDefinition
+from pyspark_tarantool.sink.snapshot_parts import Hashes, Part, UniqueKeys, hashes_of
+from pyspark_tarantool.sink.values import shortened
+from pyspark_tarantool.source.errors import SourceError
+from pyspark_tarantool.source.io.filesystem import locate, open_file
+from pyspark_tarantool.source.schema.definitions import SpaceDefinition
 
 
 def refuse_duplicates(space: SpaceDefinition, parts: Sequence[Part]) -> None:

@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Final, Self, TypeVar
 
 from iproto_server.storage.vclock import VClock
-from spark.source.errors import SourceError
+from pyspark_tarantool.source.errors import SourceError
 
 PARTITION_BYTES: Final = 16 * 1024**2
 

@@ -10,7 +10,7 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def _logs_as_before() -> Iterator[None]:
-    loggers = [logging.getLogger(name) for name in ("iproto_server", "spark.source")]
+    loggers = [logging.getLogger(name) for name in ("iproto_server", "pyspark_tarantool.source")]
     before = [(logger.level, logger.propagate, list(logger.handlers)) for logger in loggers]
     yield
     for logger, (level, propagate, handlers) in zip(loggers, before, strict=True):

@@ -14,18 +14,18 @@ from iproto_server.storage.snapshot import SnapshotEncoder
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import Block, RowEncoder, RowType
 from iproto_server.storage.xlog.encoder import delete_body, insert_body, update_body, upsert_body
-from spark.source.arrow.cell_arrays import integers, strings_of, texts
-from spark.source.decode.log_rows import LogRows
-from spark.source.decode.packed import Buffer
-from spark.source.decode.packed_tuples import Tuples
-from spark.source.decode.row_scanner import read_rows
-from spark.source.decode.snapshot_rows import read_tuples
-from spark.source.errors import SourceError
-from spark.source.io.damage import DamageHandler
-from spark.source.options import OnDamaged
-from spark.source.schema.definitions import SpaceDefinition
-from spark.source.state.log_folder import LogFolder, NeedsFullReplay
-from spark.source.state.log_span import counting
+from pyspark_tarantool.source.arrow.cell_arrays import integers, strings_of, texts
+from pyspark_tarantool.source.decode.log_rows import LogRows
+from pyspark_tarantool.source.decode.packed import Buffer
+from pyspark_tarantool.source.decode.packed_tuples import Tuples
+from pyspark_tarantool.source.decode.row_scanner import read_rows
+from pyspark_tarantool.source.decode.snapshot_rows import read_tuples
+from pyspark_tarantool.source.errors import SourceError
+from pyspark_tarantool.source.io.damage import DamageHandler
+from pyspark_tarantool.source.options import OnDamaged
+from pyspark_tarantool.source.schema.definitions import SpaceDefinition
+from pyspark_tarantool.source.state.log_folder import LogFolder, NeedsFullReplay
+from pyspark_tarantool.source.state.log_span import counting
 from tests.fuzz.draw import Draw
 from tests.fuzz.target import Target
 from tests.fuzz.twin import compared
@@ -156,7 +156,7 @@ def outcome(data: bytes) -> object:
     Returns:
         What is found.
     """
-    logging.getLogger("spark.source").setLevel(logging.CRITICAL)
+    logging.getLogger("pyspark_tarantool.source").setLevel(logging.CRITICAL)
     draw = Draw(data)
     how = draw.byte()
     damages = [(draw.byte() << 8 | draw.byte(), draw.byte()) for _ in range(how >> 1 & 3)]

@@ -14,7 +14,7 @@ from zipfile import ZipFile
 import pytest
 
 import iproto_server.native
-import spark.native
+import pyspark_tarantool.native
 from iproto_server.native import PURE_PYTHON
 from iproto_server.native.compiled_module import CompiledModule
 from iproto_server.native.sources import fingerprint, sources_in
@@ -137,7 +137,7 @@ def test_the_servers_module_is_current() -> None:
 
 @needs_compiled_spark
 def test_sparks_module_is_current() -> None:
-    assert spark.native.module.staleness() is None
+    assert pyspark_tarantool.native.module.staleness() is None
 
 
 @needs_compiled_server

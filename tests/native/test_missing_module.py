@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import iproto_server.native
-import spark.native
+import pyspark_tarantool.native
 from iproto_server.native import PURE_PYTHON
 
 MARKS = ["needs_compiled_server", "needs_compiled_spark"]
@@ -25,7 +25,7 @@ class NotCompiled:
 def tests_of_compiled_code(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
     """A test for each mark; neither module is compiled."""
     monkeypatch.delenv(PURE_PYTHON, raising=False)
-    for package in (iproto_server.native, spark.native):
+    for package in (iproto_server.native, pyspark_tarantool.native):
         monkeypatch.setattr(package, "module", NotCompiled())
     pytester.makepyfile(
         "from tests import compiled\n\n"

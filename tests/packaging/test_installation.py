@@ -13,7 +13,7 @@ from iproto_server.native import PURE_PYTHON
 from tests.packaging.project import copy_project, pip
 from tests.programs import require_program
 
-FOLDERS: Final = ("iproto_server/native", "spark/native")
+FOLDERS: Final = ("iproto_server/native", "pyspark_tarantool/native")
 
 
 @pytest.fixture
@@ -36,9 +36,9 @@ def installed_files(project: Path, *suffixes: str) -> list[str]:
     return sorted(str(file.relative_to(target)) for file in target.rglob("*") if file.suffix in suffixes)
 
 
-@pytest.mark.parametrize("source", ["iproto_server/native/box.c", "spark/native/arrow_columns.c"])
+@pytest.mark.parametrize("source", ["iproto_server/native/box.c", "pyspark_tarantool/native/arrow_columns.c"])
 def test_a_compile_error_fails_the_installation(project: Path, source: str) -> None:
-    if source.startswith("spark"):  # the other module need not be compiled to see it
+    if source.startswith("pyspark"):  # the other module need not be compiled to see it
         for file in (project / FOLDERS[0]).glob("*.c"):
             if file.name != "reader.c":
                 file.write_text("")
@@ -107,7 +107,7 @@ def small_project(project: Path) -> Path:
     for folder in FOLDERS:
         for file in (project / folder).glob("*.c"):
             file.write_text("")
-    for source in ("iproto_server/native/module.c", "spark/native/module.c"):
+    for source in ("iproto_server/native/module.c", "pyspark_tarantool/native/module.c"):
         (project / source).write_text(MODULE)
     return project
 

@@ -22,7 +22,7 @@ SOURCES = {
     ("iproto_server.testing.logged_process", "LoggedProcess"): "process",
     ("tests.real_tarantool", "RealTarantool"): "process",
     ("tests.programs", "require_program"): "process",
-    ("spark.session", "start"): "spark",
+    ("pyspark_tarantool.session", "start"): "spark",
 }
 """Module and name of what starts something: the marker of the tests that use it."""
 
@@ -53,7 +53,9 @@ def _used(function: FunctionType) -> Iterator[object]:
     for name in names & function.__globals__.keys():
         value = function.__globals__[name]
         yield value
-        if isinstance(value, ModuleType) and value.__name__.startswith((*MODULES, "spark.session")):
+        if isinstance(value, ModuleType) and value.__name__.startswith(
+            (*MODULES, "pyspark_tarantool.session")
+        ):
             yield from (vars(value)[attribute] for attribute in names & vars(value).keys())
 
 

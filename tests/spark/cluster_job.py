@@ -15,7 +15,7 @@ from typing import Any
 
 import pandas as pd
 
-from spark import session
+from pyspark_tarantool import session
 
 
 def tell(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
@@ -24,8 +24,8 @@ def tell(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
     from zlib import crc32
 
     import iproto_server.native
-    import spark
-    import spark.native
+    import pyspark_tarantool
+    import pyspark_tarantool.native
 
     found: dict[str, Any] = {"rows": 0, "ids": 0, "payloads": 0}
     for frame in frames:
@@ -33,8 +33,8 @@ def tell(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
         found["ids"] += int(frame["id"].sum())
         found["payloads"] += sum(crc32(payload.encode()) for payload in frame["payload"])
     # Each executor has one process that all its Python workers come from.
-    found |= {"executor": os.getppid(), "package": spark.__file__}
-    found["compiled"] = iproto_server.native.IS_COMPILED and spark.native.IS_COMPILED
+    found |= {"executor": os.getppid(), "package": pyspark_tarantool.__file__}
+    found["compiled"] = iproto_server.native.IS_COMPILED and pyspark_tarantool.native.IS_COMPILED
     yield pd.DataFrame([found])
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import tarantool
 
-from spark.jobs.command_line import JobCommand
+from pyspark_tarantool.jobs.command_line import JobCommand
 from tests.running_server import QUEUE_APPLICATION, RunningServer
 
 

@@ -7,10 +7,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
 
-from spark.backlog import backlog_of, delayed_by_time_of, delayed_of, interval_for
-from spark.jobs.backlog_report import fill_report
-from spark.queues import TASKS
-from spark.report import Report
+from pyspark_tarantool.backlog import backlog_of, delayed_by_time_of, delayed_of, interval_for
+from pyspark_tarantool.jobs.backlog_report import fill_report
+from pyspark_tarantool.queues import TASKS
+from pyspark_tarantool.report import Report
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from spark.java import JavaError, find_java
+from pyspark_tarantool.java import JavaError, find_java
 
 pytestmark = pytest.mark.process
 
@@ -69,7 +69,7 @@ def test_a_java_that_does_not_do_is_told(tmp_path: Path, script: str, words: str
 
 def test_a_session_is_not_started_without_java() -> None:
     """Instead of what Spark's scripts would say."""
-    script = "from spark import session; session.start('tests')"
+    script = "from pyspark_tarantool import session; session.start('tests')"
     environment = {**os.environ, "JAVA_HOME": "/nowhere"}
     done = subprocess.run(
         [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=False

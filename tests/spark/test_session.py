@@ -33,7 +33,7 @@ def test_importing_the_package_needs_no_pyspark() -> None:
 
 
 _COLLECTORS = """
-from spark import session
+from pyspark_tarantool import session
 
 started = session.start("collectors", "local[1]")
 beans = started.sparkContext._jvm.java.lang.management.ManagementFactory.getGarbageCollectorMXBeans()
@@ -64,7 +64,7 @@ def test_java_collects_garbage_while_nothing_else_runs_unless_told_otherwise(
 
 
 _JOB = """
-from spark import session
+from pyspark_tarantool import session
 
 started = session.start("job")
 started.range(5).createOrReplaceTempView("numbers")

@@ -33,7 +33,7 @@ from pyspark.sql.types import (
 
 from iproto_server.box.types.field_type import FieldType
 from iproto_server.codec.msgpack import Datetime, Interval
-from spark.source.arrow.cell_arrays import (
+from pyspark_tarantool.source.arrow.cell_arrays import (
     CellConversion,
     booleans,
     doubles,
@@ -42,7 +42,7 @@ from spark.source.arrow.cell_arrays import (
     texts,
     unpackable,
 )
-from spark.source.arrow.json_text import (
+from pyspark_tarantool.source.arrow.json_text import (
     datetime_text,
     decimal_text,
     interval_text,

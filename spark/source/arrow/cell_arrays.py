@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from spark.native import twin
-from spark.source.arrow.json_text import json_array
-from spark.source.decode.packed import NIL, Cells, Octets, Offsets
+from pyspark_tarantool.native import twin
+from pyspark_tarantool.source.arrow.json_text import json_array
+from pyspark_tarantool.source.decode.packed import NIL, Cells, Octets, Offsets
 
 CellConversion = Callable[[Cells], pa.Array | None]
 _Bits = bytes | None

@@ -15,14 +15,14 @@ from pyspark.sql.types import DataType, StringType, StructType
 from iproto_server.box.key.key_part import Reader, reader_of
 from iproto_server.codec import msgpack as codec
 from iproto_server.storage.xlog import RowType
-from spark.source.arrow.columns import NamedField, RowColumns, row_columns
-from spark.source.arrow.json_text import json_array
-from spark.source.decode.log_rows import LogRows
-from spark.source.decode.packed import Cells
-from spark.source.decode.packed_tuples import Tuples
-from spark.source.errors import SourceError
-from spark.source.options import ExtraFields, ReadOptions
-from spark.source.schema.definitions import Definitions, SpaceDefinition
+from pyspark_tarantool.source.arrow.columns import NamedField, RowColumns, row_columns
+from pyspark_tarantool.source.arrow.json_text import json_array
+from pyspark_tarantool.source.decode.log_rows import LogRows
+from pyspark_tarantool.source.decode.packed import Cells
+from pyspark_tarantool.source.decode.packed_tuples import Tuples
+from pyspark_tarantool.source.errors import SourceError
+from pyspark_tarantool.source.options import ExtraFields, ReadOptions
+from pyspark_tarantool.source.schema.definitions import Definitions, SpaceDefinition
 
 
 def tuples_around(name: str, rows: LogRows) -> Cells:

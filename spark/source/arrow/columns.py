@@ -21,15 +21,15 @@ from pyspark.sql.types import (
 )
 
 from iproto_server.box.types.field_type import FieldType
-from spark.source.arrow.arrays import FAILURES, Conversion, conversion
-from spark.source.arrow.cell_arrays import packed
-from spark.source.arrow.filters import Filters
-from spark.source.arrow.json_text import json_array, json_text
-from spark.source.decode.packed import Cells
-from spark.source.decode.packed_tuples import Tuples
-from spark.source.errors import SourceError
-from spark.source.options import ExtraFields, NumberAs, ReadOptions, UnsignedAs
-from spark.source.schema.definitions import SpaceDefinition
+from pyspark_tarantool.source.arrow.arrays import FAILURES, Conversion, conversion
+from pyspark_tarantool.source.arrow.cell_arrays import packed
+from pyspark_tarantool.source.arrow.filters import Filters
+from pyspark_tarantool.source.arrow.json_text import json_array, json_text
+from pyspark_tarantool.source.decode.packed import Cells
+from pyspark_tarantool.source.decode.packed_tuples import Tuples
+from pyspark_tarantool.source.errors import SourceError
+from pyspark_tarantool.source.options import ExtraFields, NumberAs, ReadOptions, UnsignedAs
+from pyspark_tarantool.source.schema.definitions import SpaceDefinition
 
 EXTRA: Final = "_extra"
 RAW: Final = "_raw"

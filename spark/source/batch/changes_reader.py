@@ -15,20 +15,20 @@ from pyspark.sql.types import StructField, StructType
 from iproto_server.storage.errors import LogGapError
 from iproto_server.storage.vclock import VCLOCK_MAX, VClock
 from iproto_server.storage.xlog import Row, RowType
-from spark.source.arrow.changes_columns import PLAIN_TYPES, ChangesColumns
-from spark.source.arrow.filters import Filters
-from spark.source.batch.worker import WorkerSetup
-from spark.source.decode.log_rows import LogRows
-from spark.source.decode.row_scanner import read_rows
-from spark.source.decode.row_scanner import rows_of as rows_of
-from spark.source.io.block_filter import BlockFilter
-from spark.source.io.byte_ranges import FileRange, group_blocks, read_blocks, split_file
-from spark.source.io.damage import DamageHandler
-from spark.source.io.data_files import DataFile, DataFiles, LogPart, parts_of
-from spark.source.options import OnDamaged, ReadOptions, TuplesAs
-from spark.source.schema.definitions import Definitions, SpaceDefinition, read_definitions
+from pyspark_tarantool.source.arrow.changes_columns import PLAIN_TYPES, ChangesColumns
+from pyspark_tarantool.source.arrow.filters import Filters
+from pyspark_tarantool.source.batch.worker import WorkerSetup
+from pyspark_tarantool.source.decode.log_rows import LogRows
+from pyspark_tarantool.source.decode.row_scanner import read_rows
+from pyspark_tarantool.source.decode.row_scanner import rows_of as rows_of
+from pyspark_tarantool.source.io.block_filter import BlockFilter
+from pyspark_tarantool.source.io.byte_ranges import FileRange, group_blocks, read_blocks, split_file
+from pyspark_tarantool.source.io.damage import DamageHandler
+from pyspark_tarantool.source.io.data_files import DataFile, DataFiles, LogPart, parts_of
+from pyspark_tarantool.source.options import OnDamaged, ReadOptions, TuplesAs
+from pyspark_tarantool.source.schema.definitions import Definitions, SpaceDefinition, read_definitions
 
-logger = logging.getLogger("spark.source")
+logger = logging.getLogger("pyspark_tarantool.source")
 
 _METADATA: Final = "tarantool.space"
 """The schema carries the space to the reader, which Spark creates in another process, so that logs are

@@ -8,18 +8,18 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 from pyspark.sql.types import StructType
 
-from spark.source.arrow.columns import row_columns
-from spark.source.arrow.filters import Filters
-from spark.source.batch.worker import WorkerSetup
-from spark.source.decode.snapshot_rows import read_tuples
-from spark.source.decode.snapshot_rows import tuples_of as tuples_of
-from spark.source.errors import SourceError
-from spark.source.io.block_filter import BlockFilter
-from spark.source.io.byte_ranges import FileRange, group_blocks, read_blocks, split_file
-from spark.source.io.damage import DamageHandler
-from spark.source.io.data_files import DataFiles
-from spark.source.options import ReadOptions
-from spark.source.schema.definitions import SpaceDefinition, read_definitions
+from pyspark_tarantool.source.arrow.columns import row_columns
+from pyspark_tarantool.source.arrow.filters import Filters
+from pyspark_tarantool.source.batch.worker import WorkerSetup
+from pyspark_tarantool.source.decode.snapshot_rows import read_tuples
+from pyspark_tarantool.source.decode.snapshot_rows import tuples_of as tuples_of
+from pyspark_tarantool.source.errors import SourceError
+from pyspark_tarantool.source.io.block_filter import BlockFilter
+from pyspark_tarantool.source.io.byte_ranges import FileRange, group_blocks, read_blocks, split_file
+from pyspark_tarantool.source.io.damage import DamageHandler
+from pyspark_tarantool.source.io.data_files import DataFiles
+from pyspark_tarantool.source.options import ReadOptions
+from pyspark_tarantool.source.schema.definitions import SpaceDefinition, read_definitions
 
 
 def snapshot_schema(options: ReadOptions) -> StructType:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError
-from spark.native import twin
+from pyspark_tarantool.native import twin
 
 Offsets = npt.NDArray[np.int64]
 Octets = npt.NDArray[np.uint8]

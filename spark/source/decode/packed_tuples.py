@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from spark.source.decode.packed import Buffer, Cells, Offsets
+from pyspark_tarantool.source.decode.packed import Buffer, Cells, Offsets
 
 
 class Tuples:

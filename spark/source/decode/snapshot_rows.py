@@ -16,10 +16,10 @@ from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError
 from iproto_server.storage.errors import XlogError
 from iproto_server.storage.xlog import Block, RowType, decode_rows, decode_tuples
-from spark.native import twin
-from spark.source.decode.packed import Buffer, Offsets
-from spark.source.decode.packed_tuples import Tuples
-from spark.source.io.damage import DamageHandler
+from pyspark_tarantool.native import twin
+from pyspark_tarantool.source.decode.packed import Buffer, Offsets
+from pyspark_tarantool.source.decode.packed_tuples import Tuples
+from pyspark_tarantool.source.io.damage import DamageHandler
 
 _BEGINNING: Final = 64
 """The maximum size in bytes of a header and the prefix of a body."""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from spark.native import twin
+from pyspark_tarantool.native import twin
 
 _SPACE_ID: Final = b"\x10"
 """The key of the space's id in a row's body."""

@@ -15,9 +15,9 @@ from typing import Final, NamedTuple, TypeVar
 
 from iproto_server.storage.errors import TruncatedFileError, XlogError
 from iproto_server.storage.xlog import Block, FileType, XlogReader
-from spark.source.io.damage import DamageHandler
-from spark.source.io.data_files import DataFile
-from spark.source.io.filesystem import open_file
+from pyspark_tarantool.source.io.damage import DamageHandler
+from pyspark_tarantool.source.io.data_files import DataFile
+from pyspark_tarantool.source.io.filesystem import open_file
 
 _SMALLEST: Final = 64 * 1024
 """The minimum size of a range: each search reads about as much."""

@@ -9,10 +9,10 @@ from types import TracebackType
 from typing import Self
 
 from iproto_server.storage.errors import XlogError
-from spark.source.io.filesystem import locate
-from spark.source.options import OnDamaged, ReadOptions
+from pyspark_tarantool.source.io.filesystem import locate
+from pyspark_tarantool.source.options import OnDamaged, ReadOptions
 
-logger = logging.getLogger("spark.source")
+logger = logging.getLogger("pyspark_tarantool.source")
 
 
 class DamageHandler:

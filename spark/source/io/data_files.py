@@ -12,9 +12,9 @@ from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import FileType, XlogHeader
 from iproto_server.storage.xlog.block import END_MARKER, MARKER_SIZE
 from iproto_server.storage.xlog.header import HEADER_MAX
-from spark.source.errors import SourceError
-from spark.source.io.filesystem import FoundFile, find_files, open_file
-from spark.source.options import ReadOptions
+from pyspark_tarantool.source.errors import SourceError
+from pyspark_tarantool.source.io.filesystem import FoundFile, find_files, open_file
+from pyspark_tarantool.source.options import ReadOptions
 
 
 class DataFile(NamedTuple):

@@ -10,7 +10,7 @@ from typing import BinaryIO, Final, NamedTuple, cast
 from pyarrow import fs
 
 from iproto_server.storage.xlog import FileType
-from spark.source.errors import SourceError
+from pyspark_tarantool.source.errors import SourceError
 
 SUFFIXES: Final = tuple(file_type.suffix for file_type in FileType)
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")

@@ -21,12 +21,12 @@ from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.storage.errors import XlogError
 from iproto_server.storage.xlog import Block, Row, RowType, decode_rows
-from spark.native import IS_COMPILED
-from spark.source.errors import SourceError
-from spark.source.io.block_filter import BlockFilter
-from spark.source.io.byte_ranges import FileRange, read_blocks, scan_parts, whole_file
-from spark.source.io.damage import DamageHandler
-from spark.source.io.data_files import DataFile
+from pyspark_tarantool.native import IS_COMPILED
+from pyspark_tarantool.source.errors import SourceError
+from pyspark_tarantool.source.io.block_filter import BlockFilter
+from pyspark_tarantool.source.io.byte_ranges import FileRange, read_blocks, scan_parts, whole_file
+from pyspark_tarantool.source.io.damage import DamageHandler
+from pyspark_tarantool.source.io.data_files import DataFile
 
 _KEY_SIZES: Final = {SPACE: 1, INDEX: 2, COLLATION: 1}
 """The system spaces that are read, and the number of fields of their primary keys, which come first."""

@@ -8,10 +8,10 @@ from typing import Final
 
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import Row
-from spark.source.errors import SourceError
-from spark.source.io.damage import DamageHandler
-from spark.source.io.data_files import DataFile, LogPart
-from spark.source.state.log_span import LogSpan, transactions_of
+from pyspark_tarantool.source.errors import SourceError
+from pyspark_tarantool.source.io.damage import DamageHandler
+from pyspark_tarantool.source.io.data_files import DataFile, LogPart
+from pyspark_tarantool.source.state.log_span import LogSpan, transactions_of
 
 LOCAL: Final = 0
 """The member id of rows of local spaces."""

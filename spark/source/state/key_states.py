@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from iproto_server.box.update import Operations
-from spark.native import twin
-from spark.source.decode.packed import Cells, Offsets
+from pyspark_tarantool.native import twin
+from pyspark_tarantool.source.decode.packed import Cells, Offsets
 
 OTHER_TASK: Final = True
 
@@ -43,7 +43,7 @@ KeyState = bytes | bool | list[LoggedOperations] | None
 
 @twin
 class KeyStates(dict[bytes, KeyState]):
-    """The states of keys, by key, as `spark.source.decode.packed_keys.PackedKeys` packs it.
+    """The states of keys, by key, as `pyspark_tarantool.source.decode.packed_keys.PackedKeys` packs it.
 
     The compiled class is not a dictionary, but has the methods used here. It looks up many keys at a time, so
     that their cache misses, which take most of the time, overlap.
@@ -109,7 +109,7 @@ class KeyStates(dict[bytes, KeyState]):
             data: The buffer with the rows only.
             size: The size of the rows in bytes.
             space_id: The space's id.
-            kind: The kind of keys that are cut out (`spark.source.decode.packed_keys.Cut`).
+            kind: The kind of keys that are cut out (`pyspark_tarantool.source.decode.packed_keys.Cut`).
             task: The number of this task, from 0.
             tasks: The number of tasks.
             has_snapshot: Whether a snapshot may have further rows.

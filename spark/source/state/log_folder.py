@@ -20,16 +20,16 @@ from iproto_server.box.update import apply_update, apply_upsert, parse_update
 from iproto_server.codec import msgpack as codec
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import Change, RowType
-from spark.source.decode.log_rows import LogRows
-from spark.source.decode.packed import Buffer
-from spark.source.decode.packed_keys import PackedKeys, share_of, shares_of
-from spark.source.decode.packed_tuples import Tuples
-from spark.source.errors import SourceError
-from spark.source.schema.definitions import SpaceDefinition
-from spark.source.state.key_states import OTHER_TASK, KeyStates, LoggedOperations, record
-from spark.source.state.log_span import ContinuityCheck, PerMember, by_member
+from pyspark_tarantool.source.decode.log_rows import LogRows
+from pyspark_tarantool.source.decode.packed import Buffer
+from pyspark_tarantool.source.decode.packed_keys import PackedKeys, share_of, shares_of
+from pyspark_tarantool.source.decode.packed_tuples import Tuples
+from pyspark_tarantool.source.errors import SourceError
+from pyspark_tarantool.source.schema.definitions import SpaceDefinition
+from pyspark_tarantool.source.state.key_states import OTHER_TASK, KeyStates, LoggedOperations, record
+from pyspark_tarantool.source.state.log_span import ContinuityCheck, PerMember, by_member
 
-logger = logging.getLogger("spark.source")
+logger = logging.getLogger("pyspark_tarantool.source")
 
 _INSERT, _REPLACE, _UPDATE, _DELETE, _UPSERT = map(
     int, (RowType.INSERT, RowType.REPLACE, RowType.UPDATE, RowType.DELETE, RowType.UPSERT)

@@ -13,14 +13,20 @@ from iproto_server.storage.errors import LogGapError, XlogError
 from iproto_server.storage.vclock import VCLOCK_MAX, VClock
 from iproto_server.storage.xlog import Block, Change, Row, RowType, decode_rows
 from iproto_server.storage.xlog.decoder import change_of, decode_changes
-from spark.source.decode.log_rows import LSN_MAX, LogRows
-from spark.source.decode.packed import Buffer
-from spark.source.decode.row_scanner import is_whole, plain_rows
-from spark.source.errors import SourceError
-from spark.source.io.block_filter import BlockFilter
-from spark.source.io.byte_ranges import FileRange, group_blocks, read_blocks, scan_parts, whole_file
-from spark.source.io.damage import DamageHandler
-from spark.source.io.data_files import DataFile, LogPart
+from pyspark_tarantool.source.decode.log_rows import LSN_MAX, LogRows
+from pyspark_tarantool.source.decode.packed import Buffer
+from pyspark_tarantool.source.decode.row_scanner import is_whole, plain_rows
+from pyspark_tarantool.source.errors import SourceError
+from pyspark_tarantool.source.io.block_filter import BlockFilter
+from pyspark_tarantool.source.io.byte_ranges import (
+    FileRange,
+    group_blocks,
+    read_blocks,
+    scan_parts,
+    whole_file,
+)
+from pyspark_tarantool.source.io.damage import DamageHandler
+from pyspark_tarantool.source.io.data_files import DataFile, LogPart
 
 DEFINING: Final = frozenset({COLLATION, SPACE, INDEX, TRUNCATE})
 """The system spaces whose rows define other spaces or truncate them."""

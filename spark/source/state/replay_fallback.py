@@ -13,12 +13,12 @@ from iproto_server.box.catalog.sysview import SysviewSpace
 from iproto_server.box.memtx.row_applier import UNFIT, in_words
 from iproto_server.storage.errors import XlogError
 from iproto_server.storage.xlog import Block, Change, RowType, decode_rows
-from spark.source.errors import SourceError
-from spark.source.io.byte_ranges import read_blocks, whole_file
-from spark.source.io.damage import DamageHandler
-from spark.source.io.data_files import DataFile
-from spark.source.state.log_span import counting
-from spark.source.state.state_files import StateFiles
+from pyspark_tarantool.source.errors import SourceError
+from pyspark_tarantool.source.io.byte_ranges import read_blocks, whole_file
+from pyspark_tarantool.source.io.damage import DamageHandler
+from pyspark_tarantool.source.io.data_files import DataFile
+from pyspark_tarantool.source.state.log_span import counting
+from pyspark_tarantool.source.state.state_files import StateFiles
 
 
 def replay(

@@ -12,13 +12,13 @@ from iproto_server.codec import msgpack as codec
 from iproto_server.storage.errors import LogGapError
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import Row, RowType
-from spark.source.errors import SourceError
-from spark.source.io.block_filter import BlockFilter
-from spark.source.io.damage import DamageHandler
-from spark.source.io.data_files import DataFile, DataFiles, LogPart
-from spark.source.options import Mode, ReadOptions
-from spark.source.schema.definitions import SpaceDefinition, read_system_rows
-from spark.source.state.cutoff import (
+from pyspark_tarantool.source.errors import SourceError
+from pyspark_tarantool.source.io.block_filter import BlockFilter
+from pyspark_tarantool.source.io.damage import DamageHandler
+from pyspark_tarantool.source.io.data_files import DataFile, DataFiles, LogPart
+from pyspark_tarantool.source.options import Mode, ReadOptions
+from pyspark_tarantool.source.schema.definitions import SpaceDefinition, read_system_rows
+from pyspark_tarantool.source.state.cutoff import (
     LOCAL,
     Cutoff,
     LogRange,
@@ -27,7 +27,7 @@ from spark.source.state.cutoff import (
     ambiguous,
     first_timestamp,
 )
-from spark.source.state.log_span import DEFINING, LogSpan, counting
+from pyspark_tarantool.source.state.log_span import DEFINING, LogSpan, counting
 
 
 class Truncation(NamedTuple):

@@ -26,20 +26,26 @@ from pyspark.sql.types import StructType
 from iproto_server.storage.errors import XlogError
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import Change
-from spark.source.arrow.columns import row_columns
-from spark.source.arrow.filters import Filters
-from spark.source.batch.worker import WorkerSetup
-from spark.source.decode.log_rows import LogRows
-from spark.source.decode.packed_tuples import Tuples
-from spark.source.decode.snapshot_rows import read_tuples
-from spark.source.io.block_filter import BlockFilter
-from spark.source.io.byte_ranges import FileRange, group_blocks, read_blocks, split_file, whole_file
-from spark.source.io.damage import DamageHandler
-from spark.source.options import OnDamaged, ReadOptions
-from spark.source.state.log_folder import LogFolder, NeedsFullReplay
-from spark.source.state.log_span import DEFINING, ContinuityCheck, PerMember, counting
-from spark.source.state.replay_fallback import replay
-from spark.source.state.state_files import StateFiles, Truncation
+from pyspark_tarantool.source.arrow.columns import row_columns
+from pyspark_tarantool.source.arrow.filters import Filters
+from pyspark_tarantool.source.batch.worker import WorkerSetup
+from pyspark_tarantool.source.decode.log_rows import LogRows
+from pyspark_tarantool.source.decode.packed_tuples import Tuples
+from pyspark_tarantool.source.decode.snapshot_rows import read_tuples
+from pyspark_tarantool.source.io.block_filter import BlockFilter
+from pyspark_tarantool.source.io.byte_ranges import (
+    FileRange,
+    group_blocks,
+    read_blocks,
+    split_file,
+    whole_file,
+)
+from pyspark_tarantool.source.io.damage import DamageHandler
+from pyspark_tarantool.source.options import OnDamaged, ReadOptions
+from pyspark_tarantool.source.state.log_folder import LogFolder, NeedsFullReplay
+from pyspark_tarantool.source.state.log_span import DEFINING, ContinuityCheck, PerMember, counting
+from pyspark_tarantool.source.state.replay_fallback import replay
+from pyspark_tarantool.source.state.state_files import StateFiles, Truncation
 
 BATCH_ROWS: Final = 8192
 """The maximum number of tuples in a batch of individually packed tuples."""

@@ -10,11 +10,11 @@ from pyarrow import fs
 
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import FileType
-from spark.source.errors import SourceError
-from spark.source.io.data_files import DataFile, LogPart, inspect_file, parts_of
-from spark.source.io.filesystem import find_files, locate
-from spark.source.options import ReadOptions
-from spark.source.stream.offset import Offset, rows_between
+from pyspark_tarantool.source.errors import SourceError
+from pyspark_tarantool.source.io.data_files import DataFile, LogPart, inspect_file, parts_of
+from pyspark_tarantool.source.io.filesystem import find_files, locate
+from pyspark_tarantool.source.options import ReadOptions
+from pyspark_tarantool.source.stream.offset import Offset, rows_between
 
 SETTLING: Final = 1.0
 """Seconds without a change of the file after which its last rows count.

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import Block, Row, decode_rows
-from spark.source.io.damage import DamageHandler
-from spark.source.io.data_files import DataFile
-from spark.source.schema.definitions import Definitions, SystemRows, may_define, read_system_rows
-from spark.source.stream.offset import Offset
+from pyspark_tarantool.source.io.damage import DamageHandler
+from pyspark_tarantool.source.io.data_files import DataFile
+from pyspark_tarantool.source.schema.definitions import Definitions, SystemRows, may_define, read_system_rows
+from pyspark_tarantool.source.stream.offset import Offset
 
 
 class LiveSchema:

@@ -10,9 +10,9 @@ from typing import Final, Self
 from iproto_server.storage.errors import TruncatedFileError, XlogError
 from iproto_server.storage.xlog import Block, XlogReader
 from iproto_server.storage.xlog.block import BLOCK_SIZE, HEAD_SIZE
-from spark.source.io.damage import DamageHandler
-from spark.source.io.data_files import LogPart
-from spark.source.io.filesystem import open_file
+from pyspark_tarantool.source.io.damage import DamageHandler
+from pyspark_tarantool.source.io.data_files import LogPart
+from pyspark_tarantool.source.io.filesystem import open_file
 
 _UNLIMITED: Final = 2**63
 

@@ -7,15 +7,15 @@ from collections.abc import Callable
 from typing import Final, NamedTuple, TypeVar
 
 from iproto_server.storage.errors import LogGapError, XlogError
-from spark.source.errors import SourceError
-from spark.source.io.damage import DamageHandler
-from spark.source.io.data_files import DataFile, LogPart
-from spark.source.options import ReadOptions
-from spark.source.schema.definitions import Definitions
-from spark.source.stream.live_logs import START_OVER, LiveLogs
-from spark.source.stream.live_schema import LiveSchema
-from spark.source.stream.log_walk import LogWalk, Span
-from spark.source.stream.offset import Offset
+from pyspark_tarantool.source.errors import SourceError
+from pyspark_tarantool.source.io.damage import DamageHandler
+from pyspark_tarantool.source.io.data_files import DataFile, LogPart
+from pyspark_tarantool.source.options import ReadOptions
+from pyspark_tarantool.source.schema.definitions import Definitions
+from pyspark_tarantool.source.stream.live_logs import START_OVER, LiveLogs
+from pyspark_tarantool.source.stream.live_schema import LiveSchema
+from pyspark_tarantool.source.stream.log_walk import LogWalk, Span
+from pyspark_tarantool.source.stream.offset import Offset
 
 _Result = TypeVar("_Result")
 

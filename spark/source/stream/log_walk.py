@@ -9,13 +9,13 @@ from iproto_server.storage.errors import XlogError
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import Block, Change, Row, decode_rows
 from iproto_server.storage.xlog.decoder import change_of, decode_changes
-from spark.source.errors import SourceError
-from spark.source.io.damage import DamageHandler
-from spark.source.io.data_files import DataFile, LogPart
-from spark.source.stream.live_logs import START_OVER, NewestLog, name_of
-from spark.source.stream.live_schema import LiveSchema
-from spark.source.stream.log_blocks import LogBlocks
-from spark.source.stream.offset import Offset, RowFingerprint, later, rows_between
+from pyspark_tarantool.source.errors import SourceError
+from pyspark_tarantool.source.io.damage import DamageHandler
+from pyspark_tarantool.source.io.data_files import DataFile, LogPart
+from pyspark_tarantool.source.stream.live_logs import START_OVER, NewestLog, name_of
+from pyspark_tarantool.source.stream.live_schema import LiveSchema
+from pyspark_tarantool.source.stream.log_blocks import LogBlocks
+from pyspark_tarantool.source.stream.offset import Offset, RowFingerprint, later, rows_between
 
 
 class Span(NamedTuple):

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple, Self
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import Row
 from iproto_server.storage.xlog.block import checksum
-from spark.source.errors import SourceError
+from pyspark_tarantool.source.errors import SourceError
 
 STARTING: Final = "starting"
 """The key of an initial offset, whose value is that of the option `starting`."""

@@ -22,23 +22,23 @@ from pyspark.sql.types import StructType
 from iproto_server.box.catalog.system_space_ids import SPACE
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import Block, RowType
-from spark.source.arrow.changes_columns import ChangesColumns
-from spark.source.arrow.filters import Filters
-from spark.source.batch.changes_reader import known_spaces, space_of
-from spark.source.batch.worker import WorkerSetup
-from spark.source.decode.log_rows import LogRows
-from spark.source.decode.row_scanner import read_rows
-from spark.source.errors import SourceError
-from spark.source.io.block_filter import BlockFilter
-from spark.source.io.byte_ranges import FileRange, group_blocks, read_blocks
-from spark.source.io.damage import DamageHandler
-from spark.source.io.data_files import DataFile, DataFiles
-from spark.source.options import ReadOptions, TuplesAs
-from spark.source.schema.definitions import Definitions
-from spark.source.stream.live_logs import START_OVER
-from spark.source.stream.log_tail import Advance, LogTail, with_retries
-from spark.source.stream.log_walk import Span
-from spark.source.stream.offset import SINCE, STARTING, Offset, earlier
+from pyspark_tarantool.source.arrow.changes_columns import ChangesColumns
+from pyspark_tarantool.source.arrow.filters import Filters
+from pyspark_tarantool.source.batch.changes_reader import known_spaces, space_of
+from pyspark_tarantool.source.batch.worker import WorkerSetup
+from pyspark_tarantool.source.decode.log_rows import LogRows
+from pyspark_tarantool.source.decode.row_scanner import read_rows
+from pyspark_tarantool.source.errors import SourceError
+from pyspark_tarantool.source.io.block_filter import BlockFilter
+from pyspark_tarantool.source.io.byte_ranges import FileRange, group_blocks, read_blocks
+from pyspark_tarantool.source.io.damage import DamageHandler
+from pyspark_tarantool.source.io.data_files import DataFile, DataFiles
+from pyspark_tarantool.source.options import ReadOptions, TuplesAs
+from pyspark_tarantool.source.schema.definitions import Definitions
+from pyspark_tarantool.source.stream.live_logs import START_OVER
+from pyspark_tarantool.source.stream.log_tail import Advance, LogTail, with_retries
+from pyspark_tarantool.source.stream.log_walk import Span
+from pyspark_tarantool.source.stream.offset import SINCE, STARTING, Offset, earlier
 
 _LOOK_AGAIN: Final = 0.05
 """Seconds before rows that do not count yet are checked again."""

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from spark.backlog import backlog
-from spark.export import export
-from spark.suspects import suspects
+from pyspark_tarantool.backlog import backlog
+from pyspark_tarantool.export import export
+from pyspark_tarantool.suspects import suspects
 from tests.programs import REPOSITORY
 from tests.spark.interpreted import interpreted
 from tests.spark.jobs_data import damaged, run, tutorial_directory
@@ -89,7 +89,8 @@ class TestResults:
         outcome = run(export, *arguments)
         assert outcome.status == 1
         assert outcome.errors[-1] == (
-            f"spark.export: {tmp_path}/tuples already exists: choose another --output, or use --overwrite"
+            f"pyspark_tarantool.export: {tmp_path}/tuples already exists: "
+            "choose another --output, or use --overwrite"
         )
         assert run(export, *arguments, "--overwrite").status == 0
         (file,) = (tmp_path / "tuples").glob("*.csv")
@@ -102,7 +103,7 @@ class TestResults:
         page.write_text("mine")
         outcome = run(backlog, directory, "--queue", "tutorial", "--report", page)
         sentence = f"{page} already exists: choose another --report, or use --overwrite"
-        assert (outcome.status, outcome.errors) == (1, [f"spark.backlog: {sentence}"])
+        assert (outcome.status, outcome.errors) == (1, [f"pyspark_tarantool.backlog: {sentence}"])
         assert page.read_text() == "mine"
 
 
@@ -147,14 +148,14 @@ class TestExport:
         self, directory: Path, options: list[str], status: int, sentence: str
     ) -> None:
         outcome = run(export, directory, *options)
-        assert (outcome.status, outcome.errors[-1]) == (status, f"spark.export: {sentence}")
+        assert (outcome.status, outcome.errors[-1]) == (status, f"pyspark_tarantool.export: {sentence}")
 
 
 class TestDamage:
     def test_it_is_one_line_that_names_file_and_offset(self, hurt: Path, tmp_path: Path) -> None:
         outcome = run(export, hurt, "--space", "queue", "--output", tmp_path / "o")
         assert outcome.status == 1
-        (complaint,) = (line for line in outcome.errors if line.startswith("spark.export:"))
+        (complaint,) = (line for line in outcome.errors if line.startswith("pyspark_tarantool.export:"))
         assert str(max(hurt.glob("*.xlog"))) in complaint
         assert complaint.partition(" at offset ")[2].isdecimal()
         assert not any("Traceback" in line or "Exception" in line for line in outcome.errors)
@@ -206,12 +207,13 @@ class TestWrongCommandLines:
     )
     def test_they_are_one_line(self, arguments: list[str], sentence: str) -> None:
         outcome = run(backlog, *arguments)
-        assert (outcome.status, outcome.output, outcome.errors) == (2, "", [f"spark.backlog: {sentence}"])
+        error = f"pyspark_tarantool.backlog: {sentence}"
+        assert (outcome.status, outcome.output, outcome.errors) == (2, "", [error])
 
     def test_nothing_to_read_is_one_line(self, tmp_path: Path) -> None:
         outcome = run(backlog, tmp_path / "nosuch", "--queue", "tutorial")
         sentence = f"{tmp_path}/nosuch: there is no such file or directory"
-        assert (outcome.status, outcome.errors) == (1, [f"spark.backlog: {sentence}"])
+        assert (outcome.status, outcome.errors) == (1, [f"pyspark_tarantool.backlog: {sentence}"])
 
     @pytest.mark.parametrize("job", [backlog, suspects, export])
     def test_help_ends_with_examples(self, job: object) -> None:
@@ -225,7 +227,7 @@ def test_without_java_there_is_one_line(tmp_path: Path) -> None:
     environment = {**os.environ, "PATH": str(tmp_path), "PYTHONPATH": str(REPOSITORY)}
     environment.pop("JAVA_HOME", None)
     done = subprocess.run(
-        [sys.executable, "-m", "spark.backlog", str(tmp_path), "--queue", "tutorial"],
+        [sys.executable, "-m", "pyspark_tarantool.backlog", str(tmp_path), "--queue", "tutorial"],
         cwd=tmp_path,
         env=environment,
         capture_output=True,
@@ -235,5 +237,5 @@ def test_without_java_there_is_one_line(tmp_path: Path) -> None:
     )
     assert done.returncode == 1
     (line,) = done.stderr.splitlines()
-    assert line.startswith("spark.backlog: Spark needs Java ")
+    assert line.startswith("pyspark_tarantool.backlog: Spark needs Java ")
     assert "apt-get install" in line

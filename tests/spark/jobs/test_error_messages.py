@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pyspark.errors import AnalysisException, PySparkException
 
-from spark.jobs.error_messages import sentence_of
+from pyspark_tarantool.jobs.error_messages import sentence_of
 
 WORKER = """\
 [FAILED_EXECUTE] Job aborted due to stage failure: Task 0 in stage 0.0 failed 1 times:
@@ -29,7 +29,7 @@ Driver stacktrace:"""
             "iproto_server.storage.errors.LogGapError: /data/9.xlog: rows are missing before {1: 9}",
             "/data/9.xlog: rows are missing before {1: 9}",
         ),
-        ("spark.source.errors.SourceError: there is no space 'x'", "there is no space 'x'"),
+        ("pyspark_tarantool.source.errors.SourceError: there is no space 'x'", "there is no space 'x'"),
         ("FileNotFoundError: [Errno 2] No such file: '/d/1.snap'", "[Errno 2] No such file: '/d/1.snap'"),
         ("java.io.IOException: Mkdirs failed to create file:/proc/x", "Mkdirs failed to create file:/proc/x"),
     ],

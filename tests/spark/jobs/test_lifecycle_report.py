@@ -7,9 +7,9 @@ from typing import Any
 
 from pyspark.sql import Row
 
-from spark.jobs.lifecycle_report import Histogram, fill_report, points_of
-from spark.jobs.task_lifetimes import MEASURES, SHARES
-from spark.report import Report
+from pyspark_tarantool.jobs.lifecycle_report import Histogram, fill_report, points_of
+from pyspark_tarantool.jobs.task_lifetimes import MEASURES, SHARES
+from pyspark_tarantool.report import Report
 
 BEGIN = datetime(2026, 1, 31, 12, tzinfo=UTC)
 COUNTS = ("puts", "takes", "acks", "releases", "timeouts", "others_gone")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from spark.jobs.skipped_blocks import SkippedBlocks
+from pyspark_tarantool.jobs.skipped_blocks import SkippedBlocks
 
 
 def test_a_place_that_was_read_twice_counts_once(tmp_path: Path) -> None:

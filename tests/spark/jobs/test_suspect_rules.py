@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
 
-from spark.jobs.suspect_rules import (
+from pyspark_tarantool.jobs.suspect_rules import (
     BURIED,
     COMES_BACK,
     NEVER_TAKEN,
@@ -19,9 +19,9 @@ from spark.jobs.suspect_rules import (
     levels_of,
     suspects_of,
 )
-from spark.jobs.suspects_report import fill_report
-from spark.queues import EVENTS, TASKS
-from spark.report import Report
+from pyspark_tarantool.jobs.suspects_report import fill_report
+from pyspark_tarantool.queues import EVENTS, TASKS
+from pyspark_tarantool.report import Report
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 THRESHOLDS = Thresholds(attempts=3, stuck=60, waiting=600, growth=60)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spark.jobs.text_table import text_table
+from pyspark_tarantool.jobs.text_table import text_table
 
 
 def test_columns_are_aligned_and_numbers_stand_to_the_right() -> None:

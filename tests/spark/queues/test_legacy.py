@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from spark.queues.dialect import CREATED, DATA, DUE, ID, PRIORITY, STATUS, TTL, TUBE, QueueSpace
-from spark.queues.legacy import LegacyQueue
+from pyspark_tarantool.queues.dialect import CREATED, DATA, DUE, ID, PRIORITY, STATUS, TTL, TUBE, QueueSpace
+from pyspark_tarantool.queues.legacy import LegacyQueue
 from tests.spark.queues.logs import Log, micros, told
 
 SPACE = QueueSpace(

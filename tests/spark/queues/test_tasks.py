@@ -10,14 +10,14 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from iproto_server.codec.msgpack import pack
-from spark.queues import TASKS, queue_kind
-from spark.queues.dialect import Dialect, QueueSpace
-from spark.queues.legacy import LegacyQueue
-from spark.queues.tasks import tasks_of
-from spark.queues.tubes import Tubes
-from spark.queues.tutorial import TutorialQueue
-from spark.source.errors import SourceError
-from spark.source.schema.definitions import Definitions, SpaceDefinition
+from pyspark_tarantool.queues import TASKS, queue_kind
+from pyspark_tarantool.queues.dialect import Dialect, QueueSpace
+from pyspark_tarantool.queues.legacy import LegacyQueue
+from pyspark_tarantool.queues.tasks import tasks_of
+from pyspark_tarantool.queues.tubes import Tubes
+from pyspark_tarantool.queues.tutorial import TutorialQueue
+from pyspark_tarantool.source.errors import SourceError
+from pyspark_tarantool.source.schema.definitions import Definitions, SpaceDefinition
 from tests.spark.queues import test_legacy, test_tubes, test_tutorial
 from tests.spark.queues.logs import BEGIN, micros
 

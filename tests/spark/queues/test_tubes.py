@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from spark.queues.dialect import CREATED, DATA, DUE, ID, PRIORITY, STATUS, TTL, QueueSpace
-from spark.queues.tubes import Tubes
+from pyspark_tarantool.queues.dialect import CREATED, DATA, DUE, ID, PRIORITY, STATUS, TTL, QueueSpace
+from pyspark_tarantool.queues.tubes import Tubes
 from tests.spark.queues.logs import Log, micros, told
 
 TIMES = ("task_id", "status", "next_event", "ttl", "ttr", "pri", "created")

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from spark.report import Series, bars, columns, lines
+from pyspark_tarantool.report import Series, bars, columns, lines
 
 BEGIN = datetime(2026, 1, 31, 12, tzinfo=UTC)
 MINUTES = [BEGIN + timedelta(minutes=number) for number in range(10)]

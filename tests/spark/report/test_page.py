@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from html.parser import HTMLParser
 from pathlib import Path
 
-from spark.report import Report, Series, bars
+from pyspark_tarantool.report import Report, Series, bars
 
 HOSTILE = """<script>alert(1)</script>"'&<img src=x onerror=alert(1)>-->$x^2$]]>"""
 

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from spark.report.quantities import duration, label_of, moment, number, size, text_of
+from pyspark_tarantool.report.quantities import duration, label_of, moment, number, size, text_of
 
 GAP = "\N{NO-BREAK SPACE}"
 

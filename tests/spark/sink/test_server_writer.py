@@ -20,9 +20,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import ArrayType, LongType, MapType, StringType, StructType
 
 from iproto_server.codec import msgpack as codec
-from spark.sink.server_options import ServerOptions
-from spark.sink.server_writer import Written, send_rows, server_stream_writer, server_writer
-from spark.source.errors import SourceError
+from pyspark_tarantool.sink.server_options import ServerOptions
+from pyspark_tarantool.sink.server_writer import Written, send_rows, server_stream_writer, server_writer
+from pyspark_tarantool.source.errors import SourceError
 from tests.conftest import StartServer
 from tests.iproto_client import IprotoClient
 from tests.running_server import RunningServer

@@ -17,9 +17,9 @@ from pyspark.sql.types import LongType, MapType, StringType, StructType
 from iproto_server.codec import msgpack as codec
 from iproto_server.tools.check import check_database
 from iproto_server.tools.check_files import Findings
-from spark.sink import snapshot_parts, unique_check
-from spark.sink.snapshot_writer import SnapshotWriter, snapshot_writer
-from spark.source.errors import SourceError
+from pyspark_tarantool.sink import snapshot_parts, unique_check
+from pyspark_tarantool.sink.snapshot_writer import SnapshotWriter, snapshot_writer
+from pyspark_tarantool.source.errors import SourceError
 from tests.conftest import StartServer, StartTarantool
 from tests.iproto_client import EVAL, EXPRESSION, INSERT, REPLACE, SPACE_ID, TUPLE, IprotoClient
 from tests.real_tarantool import GUEST_IS_SUPER, RealTarantool, queue_application

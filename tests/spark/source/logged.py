@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from iproto_server.storage.xlog import Change, Row
 from iproto_server.storage.xlog.decoder import change_of, decode_rows
-from spark.source.decode.log_rows import LogRows
-from spark.source.decode.packed import Buffer
-from spark.source.decode.row_scanner import plain_rows
+from pyspark_tarantool.source.decode.log_rows import LogRows
+from pyspark_tarantool.source.decode.packed import Buffer
+from pyspark_tarantool.source.decode.row_scanner import plain_rows
 from tests.storage.files import TIMESTAMP, Request
 
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, Filter
 from pyspark.sql.types import StructType
 
-from spark.data_source import TarantoolDataSource
+from pyspark_tarantool.data_source import TarantoolDataSource
 
 
 class Read:

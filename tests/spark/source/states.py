@@ -14,11 +14,11 @@ import pytest
 
 from iproto_server.codec import msgpack as codec
 from iproto_server.storage import snapshot
-from spark.source.arrow.columns import RAW
-from spark.source.io import byte_ranges
-from spark.source.options import ReadOptions
-from spark.source.state.state_files import FoundState
-from spark.source.state.state_reader import StateReader, state_schema
+from pyspark_tarantool.source.arrow.columns import RAW
+from pyspark_tarantool.source.io import byte_ranges
+from pyspark_tarantool.source.options import ReadOptions
+from pyspark_tarantool.source.state.state_files import FoundState
+from pyspark_tarantool.source.state.state_reader import StateReader, state_schema
 
 
 @contextmanager

@@ -10,9 +10,9 @@ from typing import Any
 from pyspark.sql.streaming.datasource import ReadLimit
 from pyspark.sql.types import IntegerType, LongType, StructField, StructType, TimestampType
 
-from spark.source.options import ReadOptions
-from spark.source.stream.log_tail import LogTail
-from spark.source.stream.stream_reader import ChangesStreamReader, StreamPart
+from pyspark_tarantool.source.options import ReadOptions
+from pyspark_tarantool.source.stream.log_tail import LogTail
+from pyspark_tarantool.source.stream.stream_reader import ChangesStreamReader, StreamPart
 
 COLUMNS = StructType(
     [

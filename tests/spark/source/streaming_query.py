@@ -12,7 +12,7 @@ import sys
 
 from pyspark.sql.streaming.listener import QueryProgressEvent, StreamingQueryListener
 
-from spark import session
+from pyspark_tarantool import session
 
 
 class Progress(StreamingQueryListener):

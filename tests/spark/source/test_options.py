@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from iproto_server.storage.vclock import VClock
-from spark.source.errors import SourceError
-from spark.source.options import Mode, ReadOptions, TuplesAs
+from pyspark_tarantool.source.errors import SourceError
+from pyspark_tarantool.source.options import Mode, ReadOptions, TuplesAs
 
 PLACE = {"path": "dir", "space": "s"}
 

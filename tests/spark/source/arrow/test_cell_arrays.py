@@ -14,10 +14,16 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from iproto_server.codec import msgpack as codec
-from spark.source.arrow import cell_arrays
-from spark.source.arrow.cell_arrays import integers, quick_integers, quick_strings, strings_of, texts
-from spark.source.decode import packed as packed_values
-from spark.source.decode.packed import Buffer, Cells, quick_raws
+from pyspark_tarantool.source.arrow import cell_arrays
+from pyspark_tarantool.source.arrow.cell_arrays import (
+    integers,
+    quick_integers,
+    quick_strings,
+    strings_of,
+    texts,
+)
+from pyspark_tarantool.source.decode import packed as packed_values
+from pyspark_tarantool.source.decode.packed import Buffer, Cells, quick_raws
 from tests.compiled import needs_compiled_spark
 
 pytestmark = needs_compiled_spark

@@ -29,11 +29,11 @@ from pyspark.sql.datasource import (
 from iproto_server.storage.directory import file_name
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import Block, FileType, RowEncoder, XlogWriter
-from spark.source.arrow.columns import RowColumns
-from spark.source.arrow.filters import Filters
-from spark.source.batch import changes_reader, snapshot_reader
-from spark.source.decode.row_scanner import read_rows
-from spark.source.io import byte_ranges
+from pyspark_tarantool.source.arrow.columns import RowColumns
+from pyspark_tarantool.source.arrow.filters import Filters
+from pyspark_tarantool.source.batch import changes_reader, snapshot_reader
+from pyspark_tarantool.source.decode.row_scanner import read_rows
+from pyspark_tarantool.source.io import byte_ranges
 from tests.spark.source.reading import Read
 from tests.storage.databases import jobs_box, save
 from tests.storage.files import TIMESTAMP, Request, deletion, header, insertion, replacement

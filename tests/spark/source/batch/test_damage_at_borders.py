@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from iproto_server.storage.errors import XlogError
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import FileType, OnDamage, RowEncoder, XlogReader, XlogWriter, decode_rows
-from spark.source.io import byte_ranges
-from spark.source.io.byte_ranges import read_blocks, split_file
-from spark.source.io.damage import DamageHandler
-from spark.source.io.data_files import DataFile, inspect_file
-from spark.source.io.filesystem import FoundFile
-from spark.source.options import OnDamaged
+from pyspark_tarantool.source.io import byte_ranges
+from pyspark_tarantool.source.io.byte_ranges import read_blocks, split_file
+from pyspark_tarantool.source.io.damage import DamageHandler
+from pyspark_tarantool.source.io.data_files import DataFile, inspect_file
+from pyspark_tarantool.source.io.filesystem import FoundFile
+from pyspark_tarantool.source.options import OnDamaged
 from tests.spark.source.reading import Read
 from tests.storage.files import TIMESTAMP, header, insertion, numbered_log
 

@@ -12,17 +12,17 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from spark.source.batch.changes_reader import ChangesReader
-from spark.source.batch.snapshot_reader import SnapshotReader
-from spark.source.batch.worker import WorkerSetup
-from spark.source.state.state_reader import StateReader
-from spark.source.stream.stream_reader import ChangesStreamReader
+from pyspark_tarantool.source.batch.changes_reader import ChangesReader
+from pyspark_tarantool.source.batch.snapshot_reader import SnapshotReader
+from pyspark_tarantool.source.batch.worker import WorkerSetup
+from pyspark_tarantool.source.state.state_reader import StateReader
+from pyspark_tarantool.source.stream.stream_reader import ChangesStreamReader
 from tests.storage.databases import jobs_box, save
 
 _IN_A_PROCESS_OF_SPARK = """
 import gc, os, pickle, socket, sys
 from importlib.machinery import ModuleSpec
-from spark.source.batch.worker import WorkerSetup
+from pyspark_tarantool.source.batch.worker import WorkerSetup
 
 sys.modules["__main__"].__spec__ = ModuleSpec("pyspark.daemon", None)
 

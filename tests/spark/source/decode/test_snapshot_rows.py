@@ -12,17 +12,17 @@ from hypothesis import strategies as st
 from iproto_server.codec import msgpack as codec
 from iproto_server.storage.snapshot import SnapshotEncoder
 from iproto_server.storage.xlog import Block
-from spark.source.decode.packed import Buffer
-from spark.source.decode.packed_tuples import Tuples
-from spark.source.decode.snapshot_rows import (
+from pyspark_tarantool.source.decode.packed import Buffer
+from pyspark_tarantool.source.decode.packed_tuples import Tuples
+from pyspark_tarantool.source.decode.snapshot_rows import (
     _searched_tuples,
     plain_tuples,
     quick_tuples,
     read_tuples,
     tuples_of,
 )
-from spark.source.io.damage import DamageHandler
-from spark.source.options import OnDamaged
+from pyspark_tarantool.source.io.damage import DamageHandler
+from pyspark_tarantool.source.options import OnDamaged
 from tests.compiled import needs_compiled_spark
 from tests.storage.files import TIMESTAMP
 

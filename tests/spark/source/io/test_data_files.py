@@ -17,8 +17,8 @@ from iproto_server.storage.directory import file_name
 from iproto_server.storage.errors import LogGapError, XlogError
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import FileType, RowEncoder, RowType, XlogWriter, insert_body
-from spark.source.errors import SourceError
-from spark.source.io import filesystem
+from pyspark_tarantool.source.errors import SourceError
+from pyspark_tarantool.source.io import filesystem
 from tests.spark.source.reading import Read
 from tests.storage.databases import jobs_box, save
 from tests.storage.files import TIMESTAMP, deletion, header, insertion
@@ -149,7 +149,7 @@ class TestLogs:
         assert any("a log is missing" in message for message in caplog.messages)
 
     def test_are_split_and_read_as_one(self, directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("spark.source.io.byte_ranges._SMALLEST", 1)
+        monkeypatch.setattr("pyspark_tarantool.source.io.byte_ranges._SMALLEST", 1)
         read = Read(directory, mode="changes", partition_bytes=100)
         assert read.partitions > 4
         assert read.column("lsn") == list(range(11, 19))

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from iproto_server.codec import msgpack as codec
-from spark.data_source import TarantoolDataSource
-from spark.source.arrow.columns import RAW
-from spark.source.state.state_files import StateFiles
+from pyspark_tarantool.data_source import TarantoolDataSource
+from pyspark_tarantool.source.arrow.columns import RAW
+from pyspark_tarantool.source.state.state_files import StateFiles
 from tests.spark.source.chronicle import Chronicle
 
 

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark import native
-from spark.source.decode.packed import Buffer, Cells
-from spark.source.state.key_states import OTHER_TASK, KeyState, KeyStates, record
+from pyspark_tarantool import native
+from pyspark_tarantool.source.decode.packed import Buffer, Cells
+from pyspark_tarantool.source.state.key_states import OTHER_TASK, KeyState, KeyStates, record
 from tests.compiled import needs_compiled_spark
 
 pytestmark = needs_compiled_spark

@@ -13,11 +13,11 @@ from iproto_server.codec import msgpack as codec
 from iproto_server.storage.errors import LogGapError
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import RowEncoder, RowType, decode_rows, encode_row
-from spark.source.decode.packed import Buffer
-from spark.source.errors import SourceError
-from spark.source.schema.definitions import SpaceDefinition
-from spark.source.state.log_folder import LogFolder, NeedsFullReplay
-from spark.source.state.log_span import ContinuityCheck, PerMember, counting
+from pyspark_tarantool.source.decode.packed import Buffer
+from pyspark_tarantool.source.errors import SourceError
+from pyspark_tarantool.source.schema.definitions import SpaceDefinition
+from pyspark_tarantool.source.state.log_folder import LogFolder, NeedsFullReplay
+from pyspark_tarantool.source.state.log_span import ContinuityCheck, PerMember, counting
 from tests.compiled import needs_compiled_spark
 from tests.spark.source.logged import changes_in, row_of, rows_in
 from tests.storage.files import TIMESTAMP, deletion, insertion, replacement, update, upsert

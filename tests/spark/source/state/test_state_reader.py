@@ -17,7 +17,7 @@ from iproto_server.storage.errors import LogGapError, XlogError
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import RowType, XlogReader, update_body
 from iproto_server.storage.xlog.block import MARKER_SIZE
-from spark.source.errors import SourceError
+from pyspark_tarantool.source.errors import SourceError
 from tests.spark.source.chronicle import SPACE, START, STEP, Chronicle
 from tests.spark.source.reading import Read
 from tests.spark.source.states import packed, reader, small_pieces, state

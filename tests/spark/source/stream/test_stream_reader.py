@@ -15,10 +15,10 @@ from pyspark.sql.types import LongType, StructField, StructType
 from iproto_server.storage.directory import list_files
 from iproto_server.storage.errors import LogGapError, XlogError
 from iproto_server.storage.xlog import FileType
-from spark.source.batch.changes_reader import changes_schema
-from spark.source.errors import SourceError
-from spark.source.options import ReadOptions
-from spark.source.stream.stream_reader import ChangesStreamReader
+from pyspark_tarantool.source.batch.changes_reader import changes_schema
+from pyspark_tarantool.source.errors import SourceError
+from pyspark_tarantool.source.options import ReadOptions
+from pyspark_tarantool.source.stream.stream_reader import ChangesStreamReader
 from tests.spark.source.changing_spaces import INDEX, SPACE, Database, primary, space
 from tests.spark.source.live_writer import LiveWriter
 from tests.spark.source.stream_follower import Follower
@@ -448,8 +448,8 @@ def test_a_look_reads_only_what_is_new(writer: LiveWriter, monkeypatch: pytest.M
     writer.write([1])
     query.follow()
     opened: list[str] = []
-    from spark.source.io import data_files
-    from spark.source.stream import log_blocks
+    from pyspark_tarantool.source.io import data_files
+    from pyspark_tarantool.source.stream import log_blocks
 
     for module in (data_files, log_blocks):
         original = module.open_file
