@@ -14,6 +14,7 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
+from pyspark_tarantool.extras import explains_missing
 from pyspark_tarantool.source.errors import SourceError
 from pyspark_tarantool.source.options import Mode, ReadOptions
 
@@ -42,6 +43,7 @@ class TarantoolDataSource(DataSource):
         """The name for `format(…)`."""
         return "tarantool"
 
+    @explains_missing
     def schema(self) -> StructType:
         """The columns, derived from the space's format and the options.
 
@@ -69,6 +71,7 @@ class TarantoolDataSource(DataSource):
         self._found = FoundState.find(options)
         return state_schema(options, self._found.state)
 
+    @explains_missing
     def reader(self, schema: StructType) -> DataSourceReader:
         """Create the reader of a batch query.
 
@@ -95,6 +98,7 @@ class TarantoolDataSource(DataSource):
             reader.pushFilters = MethodType(DataSourceReader.pushFilters, reader)  # type: ignore[method-assign]
         return reader
 
+    @explains_missing
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """Create the reader of a stream, which follows the logs of a directory.
 
@@ -105,6 +109,7 @@ class TarantoolDataSource(DataSource):
 
         return ChangesStreamReader(ReadOptions.parse(self.options, streaming=True), schema)
 
+    @explains_missing
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """Create the writer of a table: to a server if the option `url` is given, else to a snapshot.
 
@@ -120,6 +125,7 @@ class TarantoolDataSource(DataSource):
 
         return snapshot_writer(self.options, schema, overwrite)
 
+    @explains_missing
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
         """Create the writer that sends the batches of a stream to a server.
 

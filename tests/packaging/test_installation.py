@@ -4,13 +4,15 @@ them out where pure Python is chosen."""
 from __future__ import annotations
 
 import subprocess
+import sys
 from pathlib import Path
 from typing import Final
+from zipfile import ZipFile
 
 import pytest
 
 from iproto_server.native import PURE_PYTHON
-from tests.packaging.project import copy_project, pip
+from tests.packaging.project import copy_project, pip, run
 from tests.programs import require_program
 
 FOLDERS: Final = ("iproto_server/native", "pyspark_tarantool/native")
@@ -158,3 +160,21 @@ def test_modules_are_fortified_once(small_project: Path, tmp_path: Path, flags: 
     for command in commands:
         assert command.count("_FORTIFY_SOURCE") == 1
         assert "-O3" in command
+
+
+EDITABLE: Final = "import sys; from setuptools import build_meta; build_meta.build_editable(sys.argv[1])"
+
+
+def test_an_editable_installation_is_a_path_entry(tmp_path: Path) -> None:
+    """Spark's search for data sources lists folders; it does not see packages that an import hook finds."""
+    project = tmp_path / "project"
+    copy_project(project, ("iproto_server", "queue_lua_compat", "spark", "pyspark_tarantool"))
+    command = ("env", "-C", project, sys.executable, "-c", EDITABLE, tmp_path)
+    done = run(*command, **{PURE_PYTHON: "1"})
+    assert done.returncode == 0, done.stderr
+    (wheel,) = tmp_path.glob("*.whl")
+    with ZipFile(wheel) as archive:
+        (entry,) = (name for name in archive.namelist() if ".dist-info/" not in name)
+        assert Path(entry).suffix == ".pth"
+        assert archive.read(entry).decode().split() == [str(project)]
+    assert (project / "pyspark_tarantool/__init__.py").is_file()

@@ -220,7 +220,7 @@ class TestWrongCommandLines:
         outcome = run(job, "--help")  # type: ignore[arg-type]
         assert outcome.status == 0
         _, _, examples = outcome.output.partition("Examples:\n")
-        assert examples.count("python -m spark.") >= 3
+        assert examples.count("python -m pyspark_tarantool.") >= 3
 
 
 def test_without_java_there_is_one_line(tmp_path: Path) -> None:
