@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 import time
 import warnings
@@ -53,7 +54,9 @@ class JobCommand(ExampleCommand):
             command line.
         """
         try:
-            status = self.main(args=arguments, prog_name=f"spark.{self.name}", standalone_mode=False)
+            status = self.main(
+                args=arguments, prog_name=f"pyspark_tarantool.{self.name}", standalone_mode=False
+            )
         except click.exceptions.NoArgsIsHelpError as error:
             error.show()
             return error.exit_code
@@ -64,7 +67,7 @@ class JobCommand(ExampleCommand):
         return int(status or 0)
 
     def _refuse(self, text: str, status: int) -> int:
-        click.echo(f"spark.{self.name}: {' '.join(text.split())}", err=True)
+        click.echo(f"pyspark_tarantool.{self.name}: {' '.join(text.split())}", err=True)
         return status
 
 
@@ -181,6 +184,7 @@ def _options(queue_required: bool) -> list[click.Parameter]:
         click.Option(
             ["--master"],
             metavar="URL",
+            callback=_master,
             help="The cluster, or local[N].  [default: that of spark-submit, or local[*]]",
         ),
         click.Option(
@@ -209,6 +213,16 @@ def _options(queue_required: bool) -> list[click.Parameter]:
         ),
         click.Option(["--verbose"], is_flag=True, help="Show Spark's messages and the tracebacks of errors."),
     ]
+
+
+_MASTER: Final = re.compile(r"local|local\[.+\]|local-cluster\[.+\]|yarn|[a-z0-9-]+://.+")
+
+
+def _master(context: click.Context, parameter: click.Parameter, text: str | None) -> str | None:
+    """Refuse what is no master before Java starts, which takes seconds."""
+    if text is not None and _MASTER.fullmatch(text) is None:
+        raise click.BadParameter(f"it is {text!r}, not like local[2], yarn, spark://HOST:PORT or k8s://URL")
+    return text
 
 
 def _settings(context: click.Context, parameter: click.Parameter, texts: tuple[str, ...]) -> dict[str, str]:
@@ -253,11 +267,14 @@ class _Run:
         report, overwrite = given.pop("report"), given.pop("overwrite")
         if report is not None:
             _check_report(Path(report), overwrite)
+        begun = time.monotonic()
         name = self._command.name or ""
         directory, file_format = given.pop("output"), given.pop("output_format")
         settings = {"spark.log.level": "WARN"} if verbose else {}
         was_there = SparkSession.getActiveSession() is not None
-        session = sessions.start(f"spark.{name}", given.pop("master"), {**settings, **given.pop("conf")})
+        session = sessions.start(
+            f"pyspark_tarantool.{name}", given.pop("master"), {**settings, **given.pop("conf")}
+        )
         try:
             outputs = Outputs(session, directory, file_format, overwrite) if directory else None
             if outputs is not None:
@@ -274,6 +291,7 @@ class _Run:
                     at_time=given.pop("at_time"),
                     outputs=outputs,
                     report_file=report,
+                    begun=begun,
                 )
                 try:
                     job.log_inputs()

@@ -57,6 +57,7 @@ class Job:
         at_time: The time to read up to, in seconds since 1970; None for all.
         outputs: Writes results; None if they are only printed.
         report_file: The HTML page to write; None for none.
+        begun: When the job was started, by `time.monotonic()`; messages show the seconds since.
     """
 
     name: str
@@ -68,8 +69,8 @@ class Job:
     at_time: float | None = None
     outputs: Outputs | None = None
     report_file: str | None = None
+    begun: float = field(default_factory=time.monotonic)
     _kept: list[DataFrame] = field(default_factory=list)
-    _begun: float = field(default_factory=time.monotonic)
 
     @property
     def path(self) -> str | list[str]:
@@ -154,7 +155,7 @@ class Job:
 
     def say(self, text: str) -> None:
         """Log progress to stderr."""
-        click.echo(f"{time.monotonic() - self._begun:7.1f} s  {text}", err=True)
+        click.echo(f"{time.monotonic() - self.begun:7.1f} s  {text}", err=True)
 
     def show(
         self,

@@ -239,3 +239,28 @@ def test_without_java_there_is_one_line(tmp_path: Path) -> None:
     (line,) = done.stderr.splitlines()
     assert line.startswith("pyspark_tarantool.backlog: Spark needs Java ")
     assert "apt-get install" in line
+
+
+@pytest.mark.parametrize("master", ["foo", "local[", "spark:", "sparkHOST:7077"])
+def test_what_is_no_master_is_refused_before_java_starts(tmp_path: Path, master: str) -> None:
+    outcome = run(backlog, tmp_path, "--queue", "tutorial", "--master", master)
+    sentence = f"it is {master!r}, not like local[2], yarn, spark://HOST:PORT or k8s://URL"
+    error = f"pyspark_tarantool.backlog: Invalid value for '--master': {sentence}"
+    assert (outcome.status, outcome.output, outcome.errors) == (2, "", [error])
+
+
+def test_the_clock_of_a_job_begins_before_spark_starts(
+    directory: Path, monkeypatch: pytest.MonkeyPatch, spark: SparkSession
+) -> None:
+    """Spark needs 15 seconds here; the first message comes after them."""
+    now = [100.0]
+    monkeypatch.setattr("pyspark_tarantool.jobs.job.time.monotonic", lambda: now[0])
+
+    def start(*_: object) -> SparkSession:
+        now[0] += 15
+        return spark
+
+    monkeypatch.setattr("pyspark_tarantool.jobs.command_line.sessions.start", start)
+    outcome = run(backlog, directory, "--queue", "tutorial")
+    assert outcome.status == 0, outcome.errors
+    assert outcome.errors[0].startswith("   15.0 s  reading ")
