@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from types import MethodType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pyspark.sql.datasource import (
     DataSource,
@@ -20,6 +21,9 @@ from pyspark_tarantool.source.options import Mode, ReadOptions
 
 if TYPE_CHECKING:
     from pyspark_tarantool.source.state.state_files import FoundState
+
+_STREAMING: Final = frozenset({"starting", "max_bytes_per_trigger"})
+"""The options of streams alone."""
 
 
 class TarantoolDataSource(DataSource):
@@ -52,11 +56,7 @@ class TarantoolDataSource(DataSource):
             XlogError: If the files that define the spaces cannot be read.
         """
         # Import only what the query needs: each plan runs in a new process.
-        try:
-            options = ReadOptions.parse(self.options)
-        except SourceError:
-            # Spark asks for the columns before it announces a stream.
-            options = ReadOptions.parse(self.options, streaming=True)
+        options = parse_either(self.options)
         if options.mode is Mode.CHANGES:
             from pyspark_tarantool.source.batch.changes_reader import changes_schema
 
@@ -136,6 +136,29 @@ class TarantoolDataSource(DataSource):
         from pyspark_tarantool.sink.server_writer import server_stream_writer
 
         return server_stream_writer(self.options, schema, overwrite)
+
+
+def parse_either(given: Mapping[str, str]) -> ReadOptions:
+    """Parse the options of a query or of a stream: Spark asks for the columns before it announces a stream.
+
+    Parameters:
+        given: The options, from Spark.
+
+    Raises:
+        SourceError: If they fit neither. It is about streams only if an option is for streams alone.
+    """
+    try:
+        return ReadOptions.parse(given)
+    except SourceError:
+        names = {name.lower(): value for name, value in given.items()}
+        if names.get("mode", Mode.CHANGES).lower() != Mode.CHANGES:
+            raise
+        try:
+            return ReadOptions.parse(given, streaming=True)
+        except SourceError:
+            if names.keys() & _STREAMING:
+                raise
+        raise
 
 
 DefaultSource = TarantoolDataSource

@@ -27,8 +27,10 @@ from pyspark_tarantool.jobs.suspect_rules import (
 from pyspark_tarantool.jobs.suspects_report import CHART_QUEUES, fill_report
 from pyspark_tarantool.report.quantities import moment, number
 
-_EVENT_COLUMNS = ("queue", "id", "life", "number", "at", "event", "status_before", "status_after")
-_SHOWN = ("queue", "id", "status", "since", "for_s", "attempts", "due")
+_EVENT_COLUMNS = (
+    *("queue", "id", "life", "number", "at", "event", "status_before", "status_after", "created"),
+)
+_SHOWN = ("queue", "id", "status", "since", "for_s", "attempts", "created", "first_taken", "due")
 
 
 @job_command(

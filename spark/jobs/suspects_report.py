@@ -144,8 +144,8 @@ def _add_growth(
 def _add_suspicion(report: Report, why: str, rows: Sequence[Row], count: int, thresholds: Thresholds) -> None:
     report.add_section(f"Tasks {why}")
     report.add_note(_meaning(why, thresholds))
+    optional = ("created", "first_taken", "due")
     fields = ["queue", "id", "status", "since", "for_s", "attempts"]
-    if any(row.due is not None for row in rows):
-        fields.append("due")
+    fields += [name for name in optional if any(row[name] is not None for row in rows)]
     more = f"The first {len(rows)} of {number(count)}, the longest first." if count > len(rows) else ""
     report.add_table("", fields, [[row[field] for field in fields] for row in rows], more)

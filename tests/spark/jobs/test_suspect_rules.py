@@ -31,6 +31,10 @@ def ago(seconds: float) -> datetime:
     return NOW - timedelta(seconds=seconds)
 
 
+def moments(row: Row, *columns: str) -> list[datetime]:
+    return [row[column].astimezone(UTC) for column in columns]
+
+
 class Log:
     """A log of events, oldest first."""
 
@@ -39,12 +43,19 @@ class Log:
         self._statuses: dict[tuple[str, str], str | None] = {}
 
     def add(
-        self, queue: str, task: str, seconds_ago: float, event: str, status: str | None, life: int = 1
+        self,
+        queue: str,
+        task: str,
+        seconds_ago: float,
+        event: str,
+        status: str | None,
+        life: int = 1,
+        **more: object,
     ) -> None:
         before = self._statuses.get((queue, task))
         self._statuses[queue, task] = status
         row = {"queue": queue, "id": task, "life": life, "at": ago(seconds_ago), "number": len(self.rows) + 1}
-        self.rows.append({**row, "event": event, "status_before": before, "status_after": status})
+        self.rows.append({**row, "event": event, "status_before": before, "status_after": status, **more})
 
     def take_and_release(self, queue: str, task: str, *moments: float) -> None:
         for moment in moments:
@@ -117,6 +128,32 @@ class TestTasks:
             "new": ("ready", 1000, 0),
             "unknown": ("ready", 1000, 0),
         }
+
+    def test_a_task_has_its_status_since_one_moment_whatever_is_wrong_with_it(
+        self, spark: SparkSession
+    ) -> None:
+        """How long the condition lasts depends on the rule."""
+        log = Log()
+        log.add("mails", "1", 1000, "put", "ready")
+        log.take_and_release("mails", "1", 900, 800)
+        log.add("mails", "1", 700, "taken", "taken")
+        tasks = spark.createDataFrame([("mails", "1", "taken", ago(1000), ago(300), None, 10)], TASKS)
+        rows = suspects_of(tasks, histories_of(log.frame(spark)), NOW, THRESHOLDS).collect()
+        assert [(row.why, row.for_s) for row in rows] == [(STUCK, 700), (PAST_TTR, 300), (COMES_BACK, 900)]
+        for row in rows:
+            assert moments(row, "since", "first_taken", "created") == [ago(700), ago(900), ago(1000)]
+
+    def test_a_task_that_was_only_put_is_ready_since_it_was_created(self, spark: SparkSession) -> None:
+        """Its row was logged a little later."""
+        log = Log()
+        log.add("mails", "1", 999.5, "put", "ready", created=ago(1000))
+        tasks = spark.createDataFrame([("mails", "1", "ready", ago(1000), None, None, 10)], TASKS)
+        (row,) = suspects_of(tasks, histories_of(log.frame(spark)), NOW, THRESHOLDS).collect()
+        assert (row.for_s, *moments(row, "since", "created")) == (1000, ago(1000), ago(1000))
+
+    def test_removed_tasks_tell_when_they_were_put_and_when_they_went(self, found: list[Row]) -> None:
+        (gone,) = (row for row in found if row.id == "gone")
+        assert moments(gone, "created", "first_taken", "since") == [ago(1000), ago(500), ago(100)]
 
     def test_the_worst_come_first(self, found: list[Row]) -> None:
         assert [row.why for row in found] == [STUCK] * 2 + [PAST_TTR] + [COMES_BACK] * 2 + [BURIED] + [
