@@ -93,7 +93,7 @@ def _add_ages(report: Report, rows: Sequence[Row], largest: Sequence[str]) -> No
     queues = [queue for queue in largest if queue in ready]
     if not queues:
         return
-    report.add_section("How long ready tasks have waited")
+    report.add_section("Age of ready tasks")
     series = [
         Series(name, [ready[queue][column] for queue in queues])
         for name, column in (
@@ -104,7 +104,8 @@ def _add_ages(report: Report, rows: Sequence[Row], largest: Sequence[str]) -> No
     ]
     report.add_chart(
         bars(queues, series, "Age (s)", "Queue", stacked=False),
-        "The maximum age of half of each queue's ready tasks, of 90 % of them, and of all.",
+        "The maximum age of half of each queue's ready tasks, of 90 % of them, and of all. The age is the "
+        "time since the put: tasks that were delayed, or taken and returned, have waited for less.",
     )
     report.add_table(
         "The oldest ready tasks",

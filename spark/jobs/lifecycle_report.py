@@ -83,7 +83,8 @@ def lifecycle_report(job: Job, measured: DataFrame, queues: Sequence[Row], per_m
     charted = [row.queue for row in busiest[:_CHARTED_QUEUES]]
     minutes = per_minute.where(sql.col("queue").isin(charted)).collect() if charted else []
     histograms = dict(waiting_histograms(measured, charted)) if charted else {}
-    fill_report(report, queues, busiest, minutes, histograms)
+    begin, end = measured.agg(sql.min("at"), sql.max("at")).collect()[0]
+    fill_report(report, queues, busiest, minutes, histograms, (begin, end) if begin else None)
     return report
 
 
@@ -93,6 +94,7 @@ def fill_report(
     busiest: Sequence[Row],
     minutes: Sequence[Row],
     histograms: dict[str, Histogram],
+    logged: tuple[datetime, datetime] | None = None,
 ) -> None:
     """Fill the page.
 
@@ -102,6 +104,7 @@ def fill_report(
         busiest: The queues to show, the busiest first.
         minutes: Rows of `per_minute`, of the queues that have charts.
         histograms: Those queues' waiting times.
+        logged: The times of the first and the last event; None if minutes are known to be complete.
     """
     report.add_figures(_figures(queues))
     if not queues:
@@ -110,7 +113,7 @@ def fill_report(
     _add_outcomes(report, busiest, len(queues))
     _add_percentiles(report, busiest)
     for queue, histogram in histograms.items():
-        _add_queue(report, queue, [row for row in minutes if row.queue == queue], histogram)
+        _add_queue(report, queue, [row for row in minutes if row.queue == queue], histogram, logged)
 
 
 def waiting_histograms(measured: DataFrame, queues: Sequence[str]) -> Iterator[tuple[str, Histogram]]:
@@ -206,15 +209,29 @@ def _add_percentiles(report: Report, queues: Sequence[Row]) -> None:
     )
 
 
-def _add_queue(report: Report, queue: str, rows: Sequence[Row], histogram: Histogram) -> None:
+def _add_queue(
+    report: Report,
+    queue: str,
+    rows: Sequence[Row],
+    histogram: Histogram,
+    logged: tuple[datetime, datetime] | None,
+) -> None:
     report.add_section(f"Queue {queue}")
     span, points = points_of(rows)
     starts = [point.start for point in points]
     each = "minute" if span == 1 else duration(span * 60)
-    done = [Series(name, [point.counts[name] for point in points]) for name in ("puts", "takes", "acks")]
+    whole = whole_points(points, span, logged)
+    done = [
+        Series(
+            name,
+            [point.counts[name] if is_whole else None for point, is_whole in zip(points, whole, strict=True)],
+        )
+        for name in ("puts", "takes", "acks")
+    ]
+    left_out = "" if all(whole) else f" A first or last {each} that the logs cover in part only is left out."
     report.add_chart(
         lines(starts, done, "Time (UTC)", f"Number in each {each}"),
-        f"Throughput: the number of tasks put, taken and acknowledged in each {each}.",
+        f"Throughput: the number of tasks put, taken and acknowledged in each {each}.{left_out}",
     )
     returned = [Series(name, [point.counts[name] for point in points]) for name in ("releases", "timeouts")]
     if any(value for series in returned for value in series.values):
@@ -284,6 +301,27 @@ def points_of(rows: Sequence[Row]) -> tuple[int, list[Point]]:
                 point.times[name] = max(row[name], point.times.get(name, -math.inf))
         points[start] = point._replace(backlog=row.backlog)
     return span, _with_backlog(points.values())
+
+
+def whole_points(points: Sequence[Point], span: int, logged: tuple[datetime, datetime] | None) -> list[bool]:
+    """Tell which points the logs cover as a whole: counts of the others look like a collapse.
+
+    Parameters:
+        points: The points, oldest first.
+        span: The number of minutes per point.
+        logged: The times of the first and the last event; None if all are covered.
+
+    Returns:
+        A value for each point; all are true if none is covered.
+    """
+    if logged is None:
+        return [True] * len(points)
+    begin, end = (each.timestamp() for each in logged)
+    whole = [
+        begin <= point.start.timestamp() and point.start.timestamp() + span * _MINUTE <= end
+        for point in points
+    ]
+    return whole if any(whole) else [True] * len(points)
 
 
 def _with_backlog(points: Iterable[Point]) -> list[Point]:

@@ -194,8 +194,8 @@ def growth_of(levels: DataFrame, thresholds: Thresholds) -> DataFrame:
 
     Returns:
         A row per queue: `ready_first`, `ready_last` and `ready_most` tasks; `per_hour`, the slope of a linear
-        regression; `fit`, its R² from 0 to 1; `growing`, whether the slope reaches the threshold, the fit is
-        at least one half, and there are more tasks than at first.
+        regression; `fit`, its R² from 0 to 1, null if the number never changed; `growing`, whether the slope
+        reaches the threshold, the fit is at least one half, and there are more tasks than at first.
     """
     hours = sql.unix_seconds("at") / 3600
     trend = levels.groupBy("queue").agg(
@@ -203,7 +203,8 @@ def growth_of(levels: DataFrame, thresholds: Thresholds) -> DataFrame:
         sql.max_by("ready", "at").alias("ready_last"),
         sql.max("ready").alias("ready_most"),
         sql.regr_slope("ready", hours).alias("per_hour"),
-        sql.regr_r2("ready", hours).alias("fit"),
+        # SQL has 1 for a constant number, which no line explains.
+        sql.when(sql.min("ready") < sql.max("ready"), sql.regr_r2("ready", hours)).alias("fit"),
     )
     grows = (
         (sql.col("per_hour") >= thresholds.growth)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.resources import files
+from itertools import zip_longest
 from pathlib import Path
 from typing import Final
 
@@ -45,7 +46,7 @@ class Report:
         self.title = title
         self.subtitle = subtitle
         self._facts: list[tuple[str, str]] = []
-        self._figures: list[tuple[str, str, str]] = []
+        self._figures: list[tuple[str, list[tuple[str, str]]]] = []
         self._sections = [Section("")]
 
     def add_facts(self, facts: Iterable[tuple[str, str]]) -> None:
@@ -61,10 +62,9 @@ class Report:
         for label, value, unit in figures:
             column = {"s": "_s", "bytes": "_bytes"}.get(unit)
             text = text_of(column or label, value)
-            if column is not None:
-                # A duration with two units, such as 2 h 5 min, is kept together.
-                text, unit = text.split(" ") if text.count(" ") == 1 else (text, "")
-            self._figures.append((label, text, unit))
+            parts = text.split(" ") if column is not None else [text, unit]
+            # Of 2 h 5 min, both units are small.
+            self._figures.append((label, list(zip_longest(parts[::2], parts[1::2], fillvalue=""))))
 
     def add_section(self, title: str) -> None:
         """Begin a section with a heading."""

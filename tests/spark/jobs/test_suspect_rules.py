@@ -194,6 +194,7 @@ class TestGrowth:
         assert (up.ready_first, up.ready_last, up.ready_most) == (7, 25, 25)
         assert (up.per_hour, up.fit) == (pytest.approx(120), pytest.approx(1))
         assert rows["down"].per_hour < 0
+        assert (rows["rests"].per_hour, rows["rests"].fit) == (0, None), "a line explains nothing there"
 
 
 class TestReport:
