@@ -18,6 +18,13 @@ from pyspark.sql.types import StructType
 from pyspark_tarantool.extras import explains_missing
 from pyspark_tarantool.source.errors import SourceError
 from pyspark_tarantool.source.options import Mode, ReadOptions
+from pyspark_tarantool.table_options import (
+    is_new_table,
+    options_of_new_table,
+    recall,
+    remember,
+    with_password,
+)
 
 if TYPE_CHECKING:
     from pyspark_tarantool.source.state.state_files import FoundState
@@ -55,8 +62,18 @@ class TarantoolDataSource(DataSource):
             SourceError: If an option is wrong, or there is no such space.
             XlogError: If the files that define the spaces cannot be read.
         """
+        if is_new_table(self.options):
+            given = options_of_new_table(self.options)
+            return remember(self._schema(with_password(given)), given)
+        return self._schema(with_password(recall(self.options, StructType())))
+
+    def _schema(self, given: Mapping[str, str]) -> StructType:
         # Import only what the query needs: each plan runs in a new process.
-        options = parse_either(self.options)
+        if "url" in given:
+            from pyspark_tarantool.sink.server_schema import server_schema
+
+            return server_schema(given)
+        options = parse_either(given)
         if options.mode is Mode.CHANGES:
             from pyspark_tarantool.source.batch.changes_reader import changes_schema
 
@@ -78,7 +95,10 @@ class TarantoolDataSource(DataSource):
         Parameters:
             schema: The requested columns: all of them, or those that the user names.
         """
-        options = ReadOptions.parse(self.options)
+        given = with_password(recall(self.options, schema))
+        if "url" in given:
+            raise SourceError("rows are not read from a server: load its files, or write with INSERT INTO")
+        options = ReadOptions.parse(given)
         reader: DataSourceReader
         if options.mode is Mode.CHANGES:
             from pyspark_tarantool.source.batch.changes_reader import ChangesReader
@@ -107,7 +127,8 @@ class TarantoolDataSource(DataSource):
         """
         from pyspark_tarantool.source.stream.stream_reader import ChangesStreamReader
 
-        return ChangesStreamReader(ReadOptions.parse(self.options, streaming=True), schema)
+        given = with_password(recall(self.options, schema))
+        return ChangesStreamReader(ReadOptions.parse(given, streaming=True), schema)
 
     @explains_missing
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
@@ -117,13 +138,14 @@ class TarantoolDataSource(DataSource):
             schema: The columns of the table.
             overwrite: Whether the mode is `overwrite`.
         """
-        if "url" in self.options:
+        given = with_password(recall(self.options, schema, writing=True))
+        if "url" in given:
             from pyspark_tarantool.sink.server_writer import server_writer
 
-            return server_writer(self.options, schema, overwrite)
+            return server_writer(given, schema, overwrite)
         from pyspark_tarantool.sink.snapshot_writer import snapshot_writer
 
-        return snapshot_writer(self.options, schema, overwrite)
+        return snapshot_writer(given, schema, overwrite)
 
     @explains_missing
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
@@ -135,7 +157,9 @@ class TarantoolDataSource(DataSource):
         """
         from pyspark_tarantool.sink.server_writer import server_stream_writer
 
-        return server_stream_writer(self.options, schema, overwrite)
+        return server_stream_writer(
+            with_password(recall(self.options, schema, writing=True)), schema, overwrite
+        )
 
 
 def parse_either(given: Mapping[str, str]) -> ReadOptions:
