@@ -27,6 +27,7 @@ from pyspark_tarantool.table_options import (
 )
 
 if TYPE_CHECKING:
+    from pyspark_tarantool.source.metadata.modes import MetadataQuery
     from pyspark_tarantool.source.state.state_files import FoundState
 
 _STREAMING: Final = frozenset({"starting", "max_bytes_per_trigger"})
@@ -73,6 +74,9 @@ class TarantoolDataSource(DataSource):
             from pyspark_tarantool.sink.server_schema import server_schema
 
             return server_schema(given)
+        about = _about_files(given)
+        if about is not None:
+            return about.schema()
         options = parse_either(given)
         if options.mode is Mode.CHANGES:
             from pyspark_tarantool.source.batch.changes_reader import changes_schema
@@ -98,6 +102,9 @@ class TarantoolDataSource(DataSource):
         given = with_password(recall(self.options, schema))
         if "url" in given:
             raise SourceError("rows are not read from a server: load its files, or write with INSERT INTO")
+        about = _about_files(given)
+        if about is not None:
+            return about.reader()
         options = ReadOptions.parse(given)
         reader: DataSourceReader
         if options.mode is Mode.CHANGES:
@@ -160,6 +167,13 @@ class TarantoolDataSource(DataSource):
         return server_stream_writer(
             with_password(recall(self.options, schema, writing=True)), schema, overwrite
         )
+
+
+def _about_files(given: Mapping[str, str]) -> MetadataQuery | None:
+    """The query of a table about the files, if the options are for one."""
+    from pyspark_tarantool.source.metadata.modes import MetadataQuery
+
+    return MetadataQuery.parse(given)
 
 
 def parse_either(given: Mapping[str, str]) -> ReadOptions:
