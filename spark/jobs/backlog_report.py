@@ -9,6 +9,7 @@ from typing import Final
 
 from pyspark.sql import Row
 
+from pyspark_tarantool.jobs.findings import COLORS_OF_STATUSES, PERCENTILES, TIMES, opening_of_backlog
 from pyspark_tarantool.queues import STATUSES
 from pyspark_tarantool.report import PALETTE, Report, Series, bars, columns
 from pyspark_tarantool.report.quantities import duration, moment, number
@@ -32,7 +33,9 @@ def fill_report(
         now: The reference time of ages.
         counted, delayed, by_time: The job's results.
     """
+    report.set_opening(*opening_of_backlog(counted, delayed, now))
     report.add_facts([("Ages as of", moment(now))])
+    report.add_explanations([PERCENTILES, TIMES, COLORS_OF_STATUSES])
     report.add_figures(_figures(counted, delayed, now))
     if not counted:
         report.add_note("There are no tasks.")

@@ -20,6 +20,7 @@ from iproto_server.storage.errors import StorageError
 from iproto_server.tools.commands import ExampleCommand
 from pyspark_tarantool import session as sessions
 from pyspark_tarantool.jobs.error_messages import sentence_of
+from pyspark_tarantool.jobs.fail_if import STATUS, Condition
 from pyspark_tarantool.jobs.job import Job
 from pyspark_tarantool.jobs.outputs import FORMATS, Outputs
 from pyspark_tarantool.jobs.skipped_blocks import SkippedBlocks
@@ -39,9 +40,11 @@ class JobCommand(ExampleCommand):
 
     Attributes:
         results: The names of its results; existing ones are refused before the work begins.
+        metrics: The names that it passes to `Job.check`.
     """
 
     results: Sequence[str] = ()
+    metrics: Sequence[str] = ()
 
     def run(self, arguments: Sequence[str] | None = None) -> int:
         """Run the job.
@@ -72,7 +75,7 @@ class JobCommand(ExampleCommand):
 
 
 def job_command(
-    results: Sequence[str], examples: str, *, queue: bool | None = True
+    results: Sequence[str], examples: str, *, queue: bool | None = True, metrics: Sequence[str] = ()
 ) -> Callable[[JobFunction], JobCommand]:
     """Make a command of a function that takes a `Job`, and its own options by name.
 
@@ -83,6 +86,7 @@ def job_command(
         results: The names that it passes to `Job.write`.
         examples: Command lines, one per line.
         queue: Whether `--queue` is required; None if it is optional.
+        metrics: The names that it passes to `Job.check`, for `--fail-if`; durations end in `_s`.
 
     Example:
         @job_command(["tubes"], examples="python -m spark.tubes ./data --queue tubes")
@@ -100,13 +104,14 @@ def job_command(
         command = JobCommand(
             function.__name__,
             context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-            params=[*_options(queue is True), *own],
+            params=[*_options(queue is True), *([_fail_if(metrics)] if metrics else []), *own],
             help=function.__doc__,
             short_help=documentation[0],
             epilog=examples,
         )
         command.callback = _Run(command, function).run
         command.results = results
+        command.metrics = metrics
         return command
 
     return decorate
@@ -215,6 +220,24 @@ def _options(queue_required: bool) -> list[click.Parameter]:
     ]
 
 
+def _fail_if(metrics: Sequence[str]) -> click.Option:
+    def parse(context: click.Context, parameter: click.Parameter, texts: tuple[str, ...]) -> list[Condition]:
+        try:
+            return [Condition.parse(text, metrics) for text in texts]
+        except ValueError as error:
+            raise click.BadParameter(str(error)) from None
+
+    names = ", ".join(metric.removesuffix("_s") for metric in metrics)
+    return click.Option(
+        ["--fail-if"],
+        metavar="CONDITION",
+        multiple=True,
+        callback=parse,
+        help=f"Exit with status {STATUS} in the end if this holds: 'oldest_ready > 5m'. May be repeated. "
+        f"There are {names}.",
+    )
+
+
 _MASTER: Final = re.compile(r"local|local\[.+\]|local-cluster\[.+\]|yarn|[a-z0-9-]+://.+")
 
 
@@ -292,6 +315,7 @@ class _Run:
                     outputs=outputs,
                     report_file=report,
                     begun=begun,
+                    conditions=given.pop("fail_if", ()),
                 )
                 try:
                     job.log_inputs()

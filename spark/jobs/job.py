@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as sql
 from pyspark.storagelevel import StorageLevel
 
+from pyspark_tarantool.jobs.fail_if import Condition, check
 from pyspark_tarantool.jobs.latest_change import (
     LatestChange,
     is_at_or_before,
@@ -57,6 +58,7 @@ class Job:
         at_time: The time to read up to, in seconds since 1970; None for all.
         outputs: Writes results; None if they are only printed.
         report_file: The HTML page to write; None for none.
+        conditions: Those of `--fail-if`.
         begun: When the job was started, by `time.monotonic()`; messages show the seconds since.
     """
 
@@ -70,6 +72,7 @@ class Job:
     outputs: Outputs | None = None
     report_file: str | None = None
     begun: float = field(default_factory=time.monotonic)
+    conditions: Sequence[Condition] = ()
     _kept: list[DataFrame] = field(default_factory=list)
 
     @property
@@ -224,6 +227,17 @@ class Job:
         assert self.report_file is not None, "there is no --report"
         report.write(self.report_file)
         self.say(f"the report is in {self.report_file}")
+
+    def check(self, values: Mapping[str, float | None]) -> None:
+        """Check the conditions of `--fail-if`; call it at the end.
+
+        Parameters:
+            values: The metrics of the job by name; None for those without a value.
+
+        Raises:
+            ConditionError: If one holds.
+        """
+        check(self.conditions, values)
 
     def close(self) -> None:
         """Release the cached rows."""

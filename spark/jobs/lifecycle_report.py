@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as sql
 
+from pyspark_tarantool.jobs.findings import COLORS_OF_STATUSES, PERCENTILES, TIMES, opening_of_lifecycle
 from pyspark_tarantool.jobs.job import Job
 from pyspark_tarantool.jobs.task_lifetimes import MEASURES, SHARES
 from pyspark_tarantool.report import Report, Series, bars, columns, lines
@@ -36,10 +37,10 @@ _NAMES: Final = {
 }
 
 _OUTCOMES: Final = {
-    "acked": "#009E73",
-    "done": "#56B4E9",
-    "deleted": "#999999",
-    "expired": "#E69F00",
+    "acked": "#999999",
+    "done": "#bbbbbb",
+    "deleted": "#56B4E9",
+    "expired": "#CC79A7",
     "removed": "#555555",
     "buried": "#D55E00",
     "open": "#0072B2",
@@ -106,6 +107,8 @@ def fill_report(
         histograms: Those queues' waiting times.
         logged: The times of the first and the last event; None if minutes are known to be complete.
     """
+    report.set_opening(*opening_of_lifecycle(queues, *(logged or (None, None))))
+    report.add_explanations([PERCENTILES, TIMES, COLORS_OF_STATUSES])
     report.add_figures(_figures(queues))
     if not queues:
         report.add_note("The logs have no events of tasks.")
@@ -248,7 +251,7 @@ def _add_queue(
     for measure, axis in (("waiting", "Waiting time (s)"), ("service", "Time of the work (s)")):
         series = [
             Series(f"{name} ({share})", [point.times.get(f"{measure}_{share}_s") for point in points])
-            for share, name in {"p50": "half", "p95": "95 %", "p99": "99 %"}.items()
+            for share, name in {"p99": "99 %", "p95": "95 %", "p50": "half"}.items()
         ]
         caption = f"{_NAMES[measure].capitalize()}: the maximum of 50, 95 and 99 of 100 values in a minute."
         if span > 1:

@@ -9,6 +9,7 @@ from typing import Final
 
 from pyspark.sql import Row
 
+from pyspark_tarantool.jobs.findings import TIMES, opening_of_suspects
 from pyspark_tarantool.jobs.suspect_rules import (
     BURIED,
     COMES_BACK,
@@ -46,7 +47,9 @@ def fill_report(
         worst: The longest-lasting suspects of each kind.
         levels: The levels of the first queues of `growth`.
     """
+    report.set_opening(*opening_of_suspects(summary, growth, now))
     report.add_facts([("Durations as of", moment(now))])
+    report.add_explanations([TIMES])
     tasks: Counter[str] = Counter()
     for row in summary:
         tasks[row.why] += row.tasks

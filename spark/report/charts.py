@@ -35,6 +35,24 @@ STATUS_COLORS: Final = {
 }
 """The same status has the same color in all charts."""
 
+COLORS: Final = {
+    **STATUS_COLORS,
+    # What happens to tasks has the color of the status that follows.
+    "puts": "#0072B2",
+    "takes": "#009E73",
+    "acks": "#999999",
+    "releases": "#56B4E9",
+    "timeouts": "#D55E00",
+    "backlog": "#1b2530",
+    # Of one measure, the rarer a value, the darker it is.
+    "half (p50)": "#c3aed6",
+    "90 % (p90)": "#9a7bbf",
+    "95 % (p95)": "#7e57ad",
+    "99 % (p99)": "#4a2377",
+    "all": "#1b2530",
+}
+"""The same name has the same color in all charts."""
+
 Numbers = NDArray[np.float64]
 
 _WIDTH: Final = 10.0
@@ -89,7 +107,7 @@ class Series(NamedTuple):
     Attributes:
         name: The name in the legend, shown for several series, and for one with a color of its own.
         values: One per position on the x axis; None for missing ones.
-        color: Its color; None for that of its status, or else the next one of PALETTE.
+        color: Its color; None for that of its name in COLORS, or else the next one of PALETTE.
     """
 
     name: str
@@ -252,8 +270,8 @@ def _dates(moments: Iterable[datetime]) -> Numbers:
 
 
 def _own_color(series: Series) -> str | None:
-    """The color of a series' own or of its status, if any."""
-    return series.color or STATUS_COLORS.get(series.name)
+    """The color of a series' own or of its name, if any."""
+    return series.color or COLORS.get(series.name)
 
 
 def _color(series: Series, index: int) -> str:
