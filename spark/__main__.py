@@ -18,6 +18,7 @@ JOBS: Final = {
     "lifecycle": "Report how long tasks waited, how long work on them took, and how they ended.",
     "suspects": "Find tasks and queues that need attention.",
     "capacity": "Report how busy workers are, and where backlogs are heading.",
+    "compare": "Compare one day of the queues with another.",
     "export": "Export a space's tuples, a queue's tasks, or logged changes.",
 }
 """The jobs, and the first line of each one's help."""

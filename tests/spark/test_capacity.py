@@ -127,12 +127,14 @@ def test_the_metrics_are_those_of_the_worst_queue() -> None:
     assert metrics_of([])["backlog_in_1h"] is None
 
 
-class TestJob:
-    @pytest.fixture(scope="class", autouse=True)
-    def _interpreted(self, spark: SparkSession) -> Iterator[None]:
-        with interpreted(spark):
-            yield
+@pytest.fixture(scope="module")
+def _interpreted(spark: SparkSession) -> Iterator[None]:
+    with interpreted(spark):
+        yield
 
+
+@pytest.mark.usefixtures("_interpreted")
+class TestJob:
     def test_of_a_server(self, tmp_path: Path) -> None:
         directory = tmp_path / "data"
         directory.mkdir()

@@ -60,17 +60,20 @@ def test_the_error_names_all_that_hold() -> None:
     check(conditions[2:], {"buried": 0})
 
 
+@pytest.fixture(scope="module")
+def _interpreted(spark: SparkSession) -> Iterator[None]:
+    with interpreted(spark):
+        yield
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Four ready tasks and a delayed one."""
+    return tutorial_directory(tmp_path_factory.mktemp("tutorial"))
+
+
+@pytest.mark.usefixtures("_interpreted")
 class TestJobs:
-    @pytest.fixture(scope="class", autouse=True)
-    def _interpreted(self, spark: SparkSession) -> Iterator[None]:
-        with interpreted(spark):
-            yield
-
-    @pytest.fixture(scope="class")
-    def directory(self, tmp_path_factory: pytest.TempPathFactory) -> Path:
-        """Four ready tasks and a delayed one."""
-        return tutorial_directory(tmp_path_factory.mktemp("tutorial"))
-
     def test_the_report_is_written_and_the_status_is_3(self, directory: Path, tmp_path: Path) -> None:
         page = tmp_path / "page.html"
         options = (
