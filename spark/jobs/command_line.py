@@ -6,7 +6,7 @@ import re
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -21,6 +21,7 @@ from iproto_server.tools.commands import ExampleCommand
 from pyspark_tarantool import session as sessions
 from pyspark_tarantool.jobs.error_messages import sentence_of
 from pyspark_tarantool.jobs.fail_if import STATUS, Condition
+from pyspark_tarantool.jobs.follow import follow
 from pyspark_tarantool.jobs.job import Job
 from pyspark_tarantool.jobs.outputs import FORMATS, Outputs
 from pyspark_tarantool.jobs.skipped_blocks import SkippedBlocks
@@ -185,6 +186,12 @@ def _options(queue_required: bool) -> list[click.Parameter]:
             help="The file format of --output.  [default: parquet]",
         ),
         click.Option(["--report"], metavar="FILE.html", help="Write a page with figures and charts."),
+        click.Option(
+            ["--follow"],
+            metavar="SECONDS",
+            type=click.IntRange(1),
+            help="Write the page again when changes are logged, at most each SECONDS; until Ctrl-C.",
+        ),
         click.Option(["--overwrite"], is_flag=True, help="Replace existing results and an existing report."),
         click.Option(
             ["--master"],
@@ -275,6 +282,8 @@ class _Run:
         warnings.filterwarnings("ignore", category=FutureWarning, module="pyspark")
         if given["at_lsn"] is not None and given["at_time"] is not None:
             raise click.UsageError("--at-lsn and --at-time exclude each other")
+        if given["follow"] is not None:
+            _check_follow(given)
         verbose = given.pop("verbose")
         try:
             self._run(given, verbose)
@@ -303,29 +312,53 @@ class _Run:
             if outputs is not None:
                 outputs.refuse_existing(self._command.results)
             queue = given.pop("queue")
+            paths, at_lsn, at_time = given.pop("paths"), given.pop("at_lsn"), given.pop("at_time")
+            conditions, every = given.pop("fail_if", ()), given.pop("follow")
             with _bad_records(given) as options:
-                job = Job(
-                    name=name,
-                    session=session,
-                    paths=given.pop("paths"),
-                    queue=None if queue is None else _queue_kind(queue),
-                    options=options,
-                    at_lsn=given.pop("at_lsn"),
-                    at_time=given.pop("at_time"),
-                    outputs=outputs,
-                    report_file=report,
-                    begun=begun,
-                    conditions=given.pop("fail_if", ()),
-                )
-                try:
-                    job.log_inputs()
-                    self._function(job, **given)
-                finally:
-                    job.close()
+
+                def work() -> None:
+                    job = Job(
+                        name=name,
+                        session=session,
+                        paths=paths,
+                        queue=None if queue is None else _queue_kind(queue),
+                        options=options,
+                        at_lsn=at_lsn,
+                        at_time=at_time,
+                        outputs=outputs,
+                        report_file=report,
+                        begun=begun,
+                        conditions=conditions,
+                        refresh_s=every,
+                    )
+                    try:
+                        job.log_inputs()
+                        self._function(job, **given)
+                    finally:
+                        job.close()
+
+                if every is None:
+                    work()
+                else:
+                    follow(session, options.get("wal_dir") or paths[0], _of_stream(options), every, work)
         finally:
             # A session of a notebook or a test is left running.
             if not was_there:
                 session.stop()
+
+
+def _check_follow(given: Mapping[str, Any]) -> None:
+    """Check the options that exclude or need each other."""
+    excluded = ("output", "at_lsn", "at_time", "fail_if")
+    for name in (each for each in excluded if given.get(each)):
+        raise click.UsageError(f"--follow and --{name.replace('_', '-')} exclude each other")
+    if given["report"] is None or len(given["paths"]) != 1:
+        raise click.UsageError("--follow needs --report, and one directory")
+
+
+def _of_stream(options: Mapping[str, str]) -> dict[str, str]:
+    """The options of a stream that only tells that there are changes."""
+    return {name: text for name, text in options.items() if name == "damaged"}
 
 
 def _queue_kind(name: str) -> QueueKind:

@@ -59,6 +59,7 @@ class Job:
         outputs: Writes results; None if they are only printed.
         report_file: The HTML page to write; None for none.
         conditions: Those of `--fail-if`.
+        refresh_s: How often a browser loads the page again, in seconds, with `--follow`; None for never.
         begun: When the job was started, by `time.monotonic()`; messages show the seconds since.
     """
 
@@ -73,6 +74,7 @@ class Job:
     report_file: str | None = None
     begun: float = field(default_factory=time.monotonic)
     conditions: Sequence[Condition] = ()
+    refresh_s: int | None = None
     _kept: list[DataFrame] = field(default_factory=list)
 
     @property
@@ -210,6 +212,8 @@ class Job:
     def report(self, title: str, subtitle: str = "") -> Report:
         """Create the page for `--report`, with facts about the input; pass it to `finish` at the end."""
         report = Report(title, subtitle)
+        if self.refresh_s is not None:
+            report.refresh_every(self.refresh_s)
         logs = self.options.get("wal_dir")
         report.add_facts([("Files", ", ".join([*self.paths, *([f"{logs} (logs)"] if logs else [])]))])
         if self.queue is not None:

@@ -179,4 +179,8 @@ class Report:
         Raises:
             OSError: If it cannot be written.
         """
-        Path(path).write_text(self.html(), encoding="utf-8")
+        file = Path(path)
+        part = file.with_name(f".{file.name}.part")
+        part.write_text(self.html(), encoding="utf-8")
+        # A browser that loads the page meanwhile has the old one.
+        part.replace(file)
