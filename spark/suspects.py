@@ -30,6 +30,7 @@ from pyspark_tarantool.jobs.suspect_rules import (
     levels_of,
     place_of,
     suspects_of,
+    with_payloads,
 )
 from pyspark_tarantool.jobs.suspects_report import CHART_QUEUES, fill_report
 from pyspark_tarantool.report.quantities import moment, number
@@ -45,7 +46,7 @@ METRICS: Final[Mapping[str, str]] = {
     "never_taken": NEVER_TAKEN,
     "growing": "",
 }
-_SHOWN = ("queue", "id", "status", "since", "for_s", "attempts", "created", "first_taken", "due")
+_SHOWN = ("queue", "id", "status", "since", "for_s", "attempts", "created", "first_taken", "due", "payload")
 
 
 @job_command(
@@ -111,6 +112,10 @@ def suspects(job: Job, now: float | None, top: int, **given: float) -> None:
     job.say(f"{number(events.count())} events")
     histories = job.keep(histories_of(events))
     found = job.keep(suspects_of(tasks, histories, until, thresholds))
+    if not found.isEmpty():
+        found = job.keep(with_payloads(found, *job.payloads()))
+    else:
+        found = found.withColumn("payload", sql.lit(None).cast("string"))
     summary = job.keep(_summary(found))
     job.show(summary, f"Suspicious tasks, durations at {moment(until)}")
     worst = _worst(found, top).collect()

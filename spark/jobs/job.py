@@ -103,6 +103,12 @@ class Job:
         until = self.until()
         return events if until is None else events.where(until)
 
+    def payloads(self) -> tuple[DataFrame, DataFrame]:
+        """The beginning of tasks' data: of present tasks, and of all tasks in the logs."""
+        assert self.queue is not None, "only jobs with --queue have tasks"
+        stored = self.queue.payloads(self.session, self.path, self.state_options)
+        return stored, self.queue.logged_payloads(self.session, self.path, dict(self.options))
+
     def until(self, timestamp: str = "at") -> Column | None:
         """The condition that selects logged rows up to the requested time.
 

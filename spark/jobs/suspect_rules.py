@@ -9,6 +9,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sql
 
 from pyspark_tarantool.jobs.latest_change import literal, seconds_until
+from pyspark_tarantool.queues.queue_kind import STATUSES
 
 COMES_BACK: Final = "that come back"
 STUCK: Final = "stuck in taken"
@@ -140,6 +141,33 @@ def _gone(histories: DataFrame, thresholds: Thresholds) -> DataFrame:
         sql.col("last_at").alias("since"),
         lasted.alias("for_s"),
         *("attempts", "created", "first_taken"),
+    )
+
+
+def with_payloads(found: DataFrame, stored: DataFrame, logged: DataFrame) -> DataFrame:
+    """Add to suspects what they are about.
+
+    Parameters:
+        found: As `suspects_of` finds them.
+        stored: As `QueueKind.payloads` returns them.
+        logged: As `QueueKind.logged_payloads` returns them, for removed tasks.
+
+    Returns:
+        The suspects in their order, with the column `payload`, null where the data is unknown.
+    """
+    tasks = sql.broadcast(found.select("queue", "id").distinct())
+    stored = stored.join(tasks, ["queue", "id"], "semi").withColumnRenamed("payload", "stored")
+    is_gone = ~sql.col("status").isin(list(STATUSES))
+    # An id may be reused: a removed task has the last data that was logged before its end.
+    gone = sql.broadcast(found.where(is_gone).select("queue", "id", sql.col("since").alias("end")).distinct())
+    last = logged.join(gone, ["queue", "id"]).where(sql.col("at") <= sql.col("end"))
+    last = last.groupBy("queue", "id", "end").agg(sql.max_by("payload", "lsn").alias("logged"))
+    both = found.withColumn("end", sql.when(is_gone, sql.col("since")))
+    both = both.join(sql.broadcast(stored), ["queue", "id"], "left")
+    both = both.join(sql.broadcast(last), ["queue", "id", "end"], "left")
+    payload = sql.when(is_gone, sql.col("logged")).otherwise(sql.col("stored"))
+    return both.select(*found.columns, payload.alias("payload")).orderBy(
+        place_of("why"), sql.desc_nulls_last("for_s"), "queue", "id"
     )
 
 

@@ -147,7 +147,7 @@ def _add_growth(
 def _add_suspicion(report: Report, why: str, rows: Sequence[Row], count: int, thresholds: Thresholds) -> None:
     report.add_section(f"Tasks {why}")
     report.add_note(_meaning(why, thresholds))
-    optional = ("created", "first_taken", "due")
+    optional = ("created", "first_taken", "due", "payload")
     fields = ["queue", "id", "status", "since", "for_s", "attempts"]
     fields += [name for name in optional if any(row[name] is not None for row in rows)]
     more = f"The first {len(rows)} of {number(count)}, the longest first." if count > len(rows) else ""

@@ -18,6 +18,7 @@ from pyspark_tarantool.jobs.suspect_rules import (
     histories_of,
     levels_of,
     suspects_of,
+    with_payloads,
 )
 from pyspark_tarantool.jobs.suspects_report import fill_report
 from pyspark_tarantool.queues import EVENTS, TASKS
@@ -101,7 +102,19 @@ def found(spark: SparkSession, events: DataFrame) -> list[Row]:
         ("mails", "unknown", "ready", None, None),
     ]
     tasks = spark.createDataFrame([(*row, None, 10) for row in rows], TASKS)
-    return suspects_of(tasks, histories_of(events), NOW, THRESHOLDS).collect()
+    suspects = suspects_of(tasks, histories_of(events), NOW, THRESHOLDS)
+    stored = [("mails", "back", '"present"'), ("mails", "gone", "of another task"), ("mails", "unasked", "1")]
+    logged = [
+        ("mails", "gone", 1, ago(1000), '"first"'),
+        ("mails", "gone", 2, ago(150), '"last"'),
+        ("mails", "gone", 3, ago(50), '"of a later task with the same id"'),
+        ("mails", "back", 4, ago(900), '"old"'),
+    ]
+    return with_payloads(
+        suspects,
+        spark.createDataFrame(stored, "queue string, id string, payload string"),
+        spark.createDataFrame(logged, "queue string, id string, lsn bigint, at timestamp, payload string"),
+    ).collect()
 
 
 def shown(found: list[Row], why: str) -> dict[str, tuple[str, float, int]]:
@@ -154,6 +167,11 @@ class TestTasks:
     def test_removed_tasks_tell_when_they_were_put_and_when_they_went(self, found: list[Row]) -> None:
         (gone,) = (row for row in found if row.id == "gone")
         assert moments(gone, "created", "first_taken", "since") == [ago(1000), ago(500), ago(100)]
+
+    def test_they_tell_what_they_are_about(self, found: list[Row]) -> None:
+        """Present tasks as they are, and removed ones as they were last."""
+        known = {row.id: row.payload for row in found if row.payload is not None}
+        assert known == {"back": '"present"', "gone": '"last"'}
 
     def test_the_worst_come_first(self, found: list[Row]) -> None:
         assert [row.why for row in found] == [STUCK] * 2 + [PAST_TTR] + [COMES_BACK] * 2 + [BURIED] + [
