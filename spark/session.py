@@ -102,6 +102,11 @@ def start(name: str, master: str | None = None, config: Mapping[str, str] | None
     return session
 
 
+def is_running() -> bool:
+    """Whether this process has a session already, started by whichever thread."""
+    return SparkContext._active_spark_context is not None
+
+
 def is_local(master: str) -> bool:
     """Whether executors are threads of the driver, so that they use the driver's Python.
 

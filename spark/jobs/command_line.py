@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
 
 from iproto_server.storage.errors import StorageError
 from iproto_server.tools.commands import ExampleCommand
@@ -303,7 +302,7 @@ class _Run:
         name = self._command.name or ""
         directory, file_format = given.pop("output"), given.pop("output_format")
         settings = {"spark.log.level": "WARN"} if verbose else {}
-        was_there = SparkSession.getActiveSession() is not None
+        was_there = sessions.is_running()
         session = sessions.start(
             f"pyspark_tarantool.{name}", given.pop("master"), {**settings, **given.pop("conf")}
         )

@@ -62,6 +62,7 @@ def test_a_page_shows_what_a_server_does(spark: SparkSession, tmp_path: Path) ->
         job.join()
         server.close()
     assert outcomes[0].status == 0, outcomes[0].errors
+    assert spark.range(3).count() == 3, "the session of another thread goes on"
 
 
 @pytest.mark.parametrize(
