@@ -15,10 +15,15 @@ from pathlib import Path
 
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
+from setuptools.command.sdist import sdist
 from setuptools.errors import CompileError, LinkError
 
 PURE_PYTHON = "IPROTO_SERVER_PURE_PYTHON"
-SERVER, SPARK, CORE = Path("iproto_server/native"), Path("spark/native"), Path("iproto_server/engine/core")
+SERVER, SPARK, CORE = (
+    Path("iproto_server/native"),
+    Path("pyspark_tarantool/native"),
+    Path("iproto_server/engine/core"),
+)
 SHARED = [
     *(SERVER / name for name in ("reader.c", "reader.h")),
     *(CORE / name for name in ("msgpack.c", "msgpack.h", "update.c", "update.h")),
@@ -112,10 +117,20 @@ class BuildModules(build_ext):
         return True
 
 
+class SourceDistribution(sdist):
+    """Keep `pyspark_tarantool`, the name under which `spark/` is installed, a link as in the repository."""
+
+    def make_release_tree(self, base_dir: str, files: list[str]) -> None:
+        super().make_release_tree(base_dir, files)
+        link = Path(base_dir, "pyspark_tarantool")
+        link.rename(link.with_name("spark"))
+        link.symlink_to("spark")
+
+
 setup(
     ext_modules=[
         extension("iproto_server.native._native", SERVER, *sources["sources_in"](CORE)),
         extension("pyspark_tarantool.native._native", SPARK, *SHARED),
     ],
-    cmdclass={"build_ext": BuildModules},
+    cmdclass={"build_ext": BuildModules, "sdist": SourceDistribution},
 )

@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 
 from pyspark.sql import SparkSession
+
 from pyspark_tarantool.session import start
 
 

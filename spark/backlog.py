@@ -6,11 +6,14 @@ python -m pyspark_tarantool.backlog ./data --queue tubes --report backlog.html
 from __future__ import annotations
 
 import sys
+from collections import Counter
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Final
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as sql
+
 from pyspark_tarantool.jobs.backlog_report import fill_report
 from pyspark_tarantool.jobs.command_line import NOW, job_command
 from pyspark_tarantool.jobs.job import Job
@@ -37,6 +40,8 @@ _SHOWN: Final = (
     "payload_max_bytes",
 )
 """The columns printed on the terminal."""
+
+METRICS: Final = ("tasks", "ready", "delayed", "taken", "buried", "overdue", "oldest_ready_s")
 
 _INTERVALS: Final = 60
 """The approximate maximum number of intervals in a histogram."""
@@ -132,6 +137,23 @@ def delayed_by_time_of(tasks: DataFrame, interval: int) -> DataFrame:
     )
 
 
+def metrics_of(counted: Sequence[Row]) -> dict[str, float | None]:
+    """The metrics for `--fail-if`: sums over all queues, and the greatest age.
+
+    Parameters:
+        counted: Rows of `backlog_of`.
+    """
+    numbers: Counter[str] = Counter()
+    for row in counted:
+        numbers[row.status] += row.tasks
+        numbers["overdue"] += row.overdue
+        numbers["tasks"] += row.tasks
+    ages = [row.oldest_age_s for row in counted if row.status == "ready" and row.oldest_age_s is not None]
+    return {name: numbers[name] for name in METRICS if not name.endswith("_s")} | {
+        "oldest_ready_s": max(ages, default=None)
+    }
+
+
 def interval_for(seconds: float) -> int:
     """Choose the width of a histogram's intervals.
 
@@ -157,7 +179,9 @@ def _place_of(status: str) -> Column:
     """\
 python -m pyspark_tarantool.backlog ./data --queue tutorial
 python -m pyspark_tarantool.backlog ./data --queue tubes --at-time 2026-01-31T12:00:00Z --report backlog.html
-python -m pyspark_tarantool.backlog ./snapshots --wal-dir ./logs --queue legacy --output ./results --format csv""",
+python -m pyspark_tarantool.backlog ./snapshots --wal-dir ./logs --queue legacy --output ./results
+python -m pyspark_tarantool.backlog ./data --queue tubes --now present --fail-if "oldest_ready > 5m\"""",
+    metrics=METRICS,
 )
 @NOW
 def backlog(job: Job, now: float | None) -> None:
@@ -181,12 +205,14 @@ def backlog(job: Job, now: float | None) -> None:
     by_time = job.keep(by_time)
     for result, name in ((counted, "backlog"), (delayed, "delayed"), (by_time, "delayed_by_time")):
         job.write(result, name)
+    rows = counted.collect()
     if job.wants_report:
         report = job.report(
             "Backlog", "Number, age and size of the tasks in each queue, and when delayed tasks will be ready"
         )
-        fill_report(report, until, counted.collect(), delayed.collect(), by_time.collect())
+        fill_report(report, until, rows, delayed.collect(), by_time.collect())
         job.finish(report)
+    job.check(metrics_of(rows))
 
 
 if __name__ == "__main__":

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from types import MethodType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pyspark.sql.datasource import (
     DataSource,
@@ -13,12 +14,25 @@ from pyspark.sql.datasource import (
     DataSourceWriter,
 )
 from pyspark.sql.types import StructType
+
+from pyspark_tarantool.extras import explains_missing
 from pyspark_tarantool.source.errors import SourceError
 from pyspark_tarantool.source.options import Mode, ReadOptions
 from pyspark_tarantool.source.remote.remote_options import RemoteOptions, is_remote
+from pyspark_tarantool.table_options import (
+    is_new_table,
+    options_of_new_table,
+    recall,
+    remember,
+    with_password,
+)
 
 if TYPE_CHECKING:
+    from pyspark_tarantool.source.metadata.modes import MetadataQuery
     from pyspark_tarantool.source.state.state_files import FoundState
+
+_STREAMING: Final = frozenset({"starting", "max_bytes_per_trigger"})
+"""The options of streams alone."""
 
 
 class TarantoolDataSource(DataSource):
@@ -32,8 +46,8 @@ class TarantoolDataSource(DataSource):
 
     With a `url`, a space is read from a running server.
 
-    The options are those of `ReadOptions` and `RemoteOptions`, and of `pyspark_tarantool.sink` for writing;
-    docs/SPARK.md explains them.
+    The options are those of `ReadOptions` and `RemoteOptions`, and of `sink` for writing; docs/SPARK.md
+    explains them.
     """
 
     _found: FoundState | None = None
@@ -45,6 +59,7 @@ class TarantoolDataSource(DataSource):
         """The name for `format(…)`."""
         return "tarantool"
 
+    @explains_missing
     def schema(self) -> StructType:
         """The columns, derived from the space's format and the options.
 
@@ -52,16 +67,21 @@ class TarantoolDataSource(DataSource):
             SourceError: If an option is wrong, or there is no such space.
             XlogError: If the files that define the spaces cannot be read.
         """
+        if is_new_table(self.options):
+            given = options_of_new_table(self.options)
+            return remember(self._schema(with_password(given)), given)
+        return self._schema(with_password(recall(self.options, StructType())))
+
+    def _schema(self, given: Mapping[str, str]) -> StructType:
         # Import only what the query needs: each plan runs in a new process.
-        if is_remote(self.options):
+        if is_remote(given):
             from pyspark_tarantool.source.remote.space_reader import remote_schema
 
-            return remote_schema(RemoteOptions.parse(self.options))
-        try:
-            options = ReadOptions.parse(self.options)
-        except SourceError:
-            # Spark asks for the columns before it announces a stream.
-            options = ReadOptions.parse(self.options, streaming=True)
+            return remote_schema(RemoteOptions.parse(given))
+        about = _about_files(given)
+        if about is not None:
+            return about.schema()
+        options = parse_either(given)
         if options.mode is Mode.CHANGES:
             from pyspark_tarantool.source.batch.changes_reader import changes_schema
 
@@ -76,20 +96,25 @@ class TarantoolDataSource(DataSource):
         self._found = FoundState.find(options)
         return state_schema(options, self._found.state)
 
+    @explains_missing
     def reader(self, schema: StructType) -> DataSourceReader:
         """Create the reader of a batch query.
 
         Parameters:
             schema: The requested columns: all of them, or those that the user names.
         """
+        given = with_password(recall(self.options, schema))
+        about = None if is_remote(given) else _about_files(given)
+        if about is not None:
+            return about.reader()
         reader: DataSourceReader
-        if is_remote(self.options):
+        if is_remote(given):
             from pyspark_tarantool.source.remote.space_reader import SpaceReader
 
-            remote = RemoteOptions.parse(self.options)
+            remote = RemoteOptions.parse(given)
             reader = SpaceReader(remote, schema)
             return reader if remote.columns.pushdown else _without_pushdown(reader)
-        options = ReadOptions.parse(self.options)
+        options = ReadOptions.parse(given)
         if options.mode is Mode.CHANGES:
             from pyspark_tarantool.source.batch.changes_reader import ChangesReader
 
@@ -105,20 +130,23 @@ class TarantoolDataSource(DataSource):
             reader = StateReader(options, schema, FoundState.find(options, self._found).state)
         return reader if options.pushdown else _without_pushdown(reader)
 
+    @explains_missing
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """Create the reader of a stream, which follows the logs of a directory.
 
         Parameters:
             schema: The requested columns.
         """
-        if is_remote(self.options):
+        given = with_password(recall(self.options, schema))
+        if is_remote(given):
             raise SourceError(
                 "a stream follows the logs of a directory, not a server: pass the directory to load(PATH)"
             )
         from pyspark_tarantool.source.stream.stream_reader import ChangesStreamReader
 
-        return ChangesStreamReader(ReadOptions.parse(self.options, streaming=True), schema)
+        return ChangesStreamReader(ReadOptions.parse(given, streaming=True), schema)
 
+    @explains_missing
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """Create the writer of a table: to a server if the option `url` is given, else to a snapshot.
 
@@ -126,14 +154,16 @@ class TarantoolDataSource(DataSource):
             schema: The columns of the table.
             overwrite: Whether the mode is `overwrite`.
         """
-        if "url" in self.options:
+        given = with_password(recall(self.options, schema, writing=True))
+        if "url" in given:
             from pyspark_tarantool.sink.server_writer import server_writer
 
-            return server_writer(self.options, schema, overwrite)
+            return server_writer(given, schema, overwrite)
         from pyspark_tarantool.sink.snapshot_writer import snapshot_writer
 
-        return snapshot_writer(self.options, schema, overwrite)
+        return snapshot_writer(given, schema, overwrite)
 
+    @explains_missing
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
         """Create the writer that sends the batches of a stream to a server.
 
@@ -143,10 +173,46 @@ class TarantoolDataSource(DataSource):
         """
         from pyspark_tarantool.sink.server_writer import server_stream_writer
 
-        return server_stream_writer(self.options, schema, overwrite)
+        return server_stream_writer(
+            with_password(recall(self.options, schema, writing=True)), schema, overwrite
+        )
+
+
+def _about_files(given: Mapping[str, str]) -> MetadataQuery | None:
+    """The query of a table about the files, if the options are for one."""
+    from pyspark_tarantool.source.metadata.modes import MetadataQuery
+
+    return MetadataQuery.parse(given)
+
+
+def parse_either(given: Mapping[str, str]) -> ReadOptions:
+    """Parse the options of a query or of a stream: Spark asks for the columns before it announces a stream.
+
+    Parameters:
+        given: The options, from Spark.
+
+    Raises:
+        SourceError: If they fit neither. It is about streams only if an option is for streams alone.
+    """
+    try:
+        return ReadOptions.parse(given)
+    except SourceError:
+        names = {name.lower(): value for name, value in given.items()}
+        if names.get("mode", Mode.CHANGES).lower() != Mode.CHANGES:
+            raise
+        try:
+            return ReadOptions.parse(given, streaming=True)
+        except SourceError:
+            if names.keys() & _STREAMING:
+                raise
+        raise
 
 
 def _without_pushdown(reader: DataSourceReader) -> DataSourceReader:
     """A reader that leaves all filters to Spark, which refuses readers of another kind if so configured."""
     reader.pushFilters = MethodType(DataSourceReader.pushFilters, reader)  # type: ignore[method-assign]
     return reader
+
+
+DefaultSource = TarantoolDataSource
+"""The name under which Spark looks for data sources in installed packages named `pyspark_…`."""

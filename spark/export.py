@@ -14,6 +14,7 @@ import click
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 from pyspark.sql.types import ArrayType, MapType, StructType, TimestampType
+
 from pyspark_tarantool.jobs.command_line import job_command
 from pyspark_tarantool.jobs.job import Job
 from pyspark_tarantool.source.errors import SourceError
@@ -25,7 +26,7 @@ _DAY: Final = re.compile(r"day\((.+)\)")
     [],
     """\
 python -m pyspark_tarantool.export ./data --space users --output ./tables
-python -m pyspark_tarantool.export ./data --space 512 --at-time 2026-01-31T12:00:00Z --output ./then --format csv
+python -m pyspark_tarantool.export ./data --space 512 --at-time 2026-01-31T12:00:00Z --output ./then
 python -m pyspark_tarantool.export ./data --queue tubes --output ./tables --partition-by queue
 python -m pyspark_tarantool.export ./data --changes --output ./history --partition-by "day(timestamp)\"""",
     queue=None,

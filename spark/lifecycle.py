@@ -9,6 +9,7 @@ import sys
 from typing import Final
 
 from pyspark.sql import Row
+
 from pyspark_tarantool.jobs.command_line import job_command
 from pyspark_tarantool.jobs.job import Job
 from pyspark_tarantool.jobs.lifecycle_report import lifecycle_report
@@ -32,6 +33,11 @@ _MINUTES: Final = (
 )
 """The columns printed on the terminal."""
 
+METRICS: Final = (
+    *("open", "buried", "released", "timed_out"),
+    *("waiting_p50_s", "waiting_p99_s", "service_p50_s", "service_p99_s", "in_system_p99_s"),
+)
+
 
 def percentile_rows(per_queue: list[Row]) -> list[Row]:
     """Convert percentiles to one row per queue and measure, for display.
@@ -47,12 +53,29 @@ def percentile_rows(per_queue: list[Row]) -> list[Row]:
     ]
 
 
+def metrics_of(queues: list[Row]) -> dict[str, float | None]:
+    """The metrics for `--fail-if`: sums over all queues, and the percentiles of the slowest one.
+
+    Parameters:
+        queues: Rows of `per_queue`.
+    """
+    sums = {name: float(sum(row[name] for row in queues)) for name in METRICS if not name.endswith("_s")}
+    slowest = {
+        name: max((row[name] for row in queues if row[name] is not None), default=None)
+        for name in METRICS
+        if name.endswith("_s")
+    }
+    return sums | slowest
+
+
 @job_command(
     ["tasks", "per_queue", "per_minute"],
     """\
 python -m pyspark_tarantool.lifecycle ./data --queue tutorial
-python -m pyspark_tarantool.lifecycle ./data --queue tubes --at-time 2026-01-31T12:00:00Z --report lifecycle.html
-python -m pyspark_tarantool.lifecycle ./snapshots --wal-dir ./logs --queue legacy --output ./results --format csv""",
+python -m pyspark_tarantool.lifecycle ./data --queue tubes --at-time 2026-01-31T12:00:00Z --report l.html
+python -m pyspark_tarantool.lifecycle ./snapshots --wal-dir ./logs --queue legacy --output ./results
+python -m pyspark_tarantool.lifecycle ./data --queue tubes --fail-if "waiting_p99 > 1m\"""",
+    metrics=METRICS,
 )
 def lifecycle(job: Job) -> None:
     """Report how long tasks waited, how long work on them took, and how they ended.
@@ -77,6 +100,7 @@ def lifecycle(job: Job) -> None:
         job.write(result, name, files=None if name == "tasks" else 1)
     if job.wants_report:
         job.finish(lifecycle_report(job, found.measured, queues, per_minute))
+    job.check(metrics_of(queues))
 
 
 if __name__ == "__main__":

@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import Final
 from zipfile import ZIP_DEFLATED, ZipFile
 
+import iproto_server.native
 import pyspark_tarantool.native
 
-import iproto_server.native
-
-PACKAGES: Final = ("iproto_server", "queue_lua_compat", "spark")
+PACKAGES: Final = ("iproto_server", "queue_lua_compat", "pyspark_tarantool")
 
 _NAME: Final = "tarantool-for-spark.zip"
 _LEFT_OUT: Final = (".so", ".c", ".h")

@@ -14,9 +14,12 @@ from importlib.resources import as_file, files
 from typing import Final
 
 from pyspark import SparkConf, SparkContext
-from pyspark.sql import SparkSession
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession, is_remote
+
 from pyspark_tarantool import native
 from pyspark_tarantool.java import find_java
+from pyspark_tarantool.java_messages import filtered_stderr
 from pyspark_tarantool.package_archive import build_archive
 
 logger = logging.getLogger("pyspark_tarantool.session")
@@ -36,6 +39,12 @@ _COLLECTOR: Final = "-XX:+UseParallelGC"
 
 _JAVA_VARIABLES: Final = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS")
 """Users may have chosen a collector in these variables: Java does not start with two."""
+
+_PYTHON: Final = "PYSPARK_PYTHON"
+"""This environment variable, or the setting below, chooses the Python of workers; by default, it is the
+program `python3` of the PATH."""
+
+_PYTHON_SETTING: Final = "spark.pyspark.python"
 
 _WAREHOUSE: Final = "spark.sql.warehouse.dir"
 _PUSHDOWN: Final = "spark.sql.python.filterPushdown.enabled"
@@ -85,12 +94,17 @@ def start(name: str, master: str | None = None, config: Mapping[str, str] | None
         settings.setIfMissing(key, value)
     if (settings.get("spark.master") or "").startswith("local"):
         # Local workers use this Python; its path may not exist on a cluster.
-        os.environ.setdefault("PYSPARK_PYTHON", settings.get("spark.pyspark.python") or sys.executable)
+        os.environ.setdefault(_PYTHON, settings.get(_PYTHON_SETTING) or sys.executable)
     session = SparkSession.builder.config(conf=settings).getOrCreate()
     if not is_local(session.conf.get("spark.master") or ""):
         ship(session)
     register(session)
     return session
+
+
+def is_running() -> bool:
+    """Whether this process has a session already, started by whichever thread."""
+    return SparkContext._active_spark_context is not None
 
 
 def is_local(master: str) -> bool:
@@ -124,12 +138,20 @@ def ship(session: SparkSession) -> None:
 def register(session: SparkSession) -> None:
     """Register `format("tarantool")` in a session, and enable filter pushdown for Python data sources.
 
+    Spark finds the data source by itself where the workers' Python has this package. Registering it makes the
+    workers of a session on this machine run the session's Python, unless another one was chosen.
+
     Parameters:
         session: The session; call `ship` first if its executors cannot import this package.
     """
     from pyspark_tarantool.data_source import TarantoolDataSource
 
     session.conf.set(_PUSHDOWN, "true")
+    if not is_remote():
+        context = session.sparkContext
+        is_chosen = _PYTHON in os.environ or context.getConf().contains(_PYTHON_SETTING)
+        if (context.master or "").startswith("local") and not is_chosen:
+            context.pythonExec = sys.executable
     session.dataSource.register(TarantoolDataSource)
 
 
@@ -159,12 +181,17 @@ def _start_java(given: Mapping[str, str]) -> None:
     settings = SparkConf(loadDefaults=False)
     for key, value in given.items():
         settings.set(key, value)
-    with as_file(files("spark") / "log4j2.properties") as quiet:
+    with as_file(files("pyspark_tarantool") / "log4j2.properties") as quiet:
         options = [f"-Dlog4j2.configurationFile={quiet.as_uri()}"]
         if not any("GC" in os.environ.get(name, "") for name in _JAVA_VARIABLES):
             options.append(_COLLECTOR)
         settings.setIfMissing("spark.driver.extraJavaOptions", " ".join(options))
         # Spark assumes a shell, which shows progress by default.
         settings.setIfMissing("spark.ui.showConsoleProgress", str(sys.stderr.isatty()).lower())
+        messages = filtered_stderr()
+        try:
+            gateway = launch_gateway(settings, {"stderr": messages})  # type: ignore[no-untyped-call]
+        finally:
+            os.close(messages)
         # No public function loads Java's configuration before a context is created.
-        SparkContext._ensure_initialized(conf=settings)
+        SparkContext._ensure_initialized(gateway=gateway, conf=settings)

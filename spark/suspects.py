@@ -6,15 +6,23 @@ python -m pyspark_tarantool.suspects ./data --queue legacy --attempts 5 --report
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from typing import Final
 
 import click
 from pyspark.sql import DataFrame, Row, Window
 from pyspark.sql import functions as sql
+
 from pyspark_tarantool.backlog import interval_for
 from pyspark_tarantool.jobs.command_line import NOW, job_command
 from pyspark_tarantool.jobs.job import Job
 from pyspark_tarantool.jobs.suspect_rules import (
+    BURIED,
+    COMES_BACK,
+    NEVER_TAKEN,
+    PAST_TTR,
+    STUCK,
     SUSPICIONS,
     Thresholds,
     growth_of,
@@ -22,12 +30,23 @@ from pyspark_tarantool.jobs.suspect_rules import (
     levels_of,
     place_of,
     suspects_of,
+    with_payloads,
 )
 from pyspark_tarantool.jobs.suspects_report import CHART_QUEUES, fill_report
 from pyspark_tarantool.report.quantities import moment, number
 
-_EVENT_COLUMNS = ("queue", "id", "life", "number", "at", "event", "status_before", "status_after")
-_SHOWN = ("queue", "id", "status", "since", "for_s", "attempts", "due")
+_EVENT_COLUMNS = (
+    *("queue", "id", "life", "number", "at", "event", "status_before", "status_after", "created"),
+)
+METRICS: Final[Mapping[str, str]] = {
+    "stuck": STUCK,
+    "past_ttr": PAST_TTR,
+    "returning": COMES_BACK,
+    "buried": BURIED,
+    "never_taken": NEVER_TAKEN,
+    "growing": "",
+}
+_SHOWN = ("queue", "id", "status", "since", "for_s", "attempts", "created", "first_taken", "due", "payload")
 
 
 @job_command(
@@ -35,7 +54,9 @@ _SHOWN = ("queue", "id", "status", "since", "for_s", "attempts", "due")
     """\
 python -m pyspark_tarantool.suspects ./data --queue tutorial
 python -m pyspark_tarantool.suspects ./data --queue legacy --attempts 5 --stuck 600 --report suspects.html
-python -m pyspark_tarantool.suspects ./data --queue tubes --now present --output ./results --format json""",
+python -m pyspark_tarantool.suspects ./data --queue tubes --now present --output ./results --format json
+python -m pyspark_tarantool.suspects ./data --queue tubes --fail-if "stuck > 0" --fail-if "growing > 0\"""",
+    metrics=list(METRICS),
 )
 @NOW
 @click.option(
@@ -91,6 +112,10 @@ def suspects(job: Job, now: float | None, top: int, **given: float) -> None:
     job.say(f"{number(events.count())} events")
     histories = job.keep(histories_of(events))
     found = job.keep(suspects_of(tasks, histories, until, thresholds))
+    if not found.isEmpty():
+        found = job.keep(with_payloads(found, *job.payloads()))
+    else:
+        found = found.withColumn("payload", sql.lit(None).cast("string"))
     summary = job.keep(_summary(found))
     job.show(summary, f"Suspicious tasks, durations at {moment(until)}")
     worst = _worst(found, top).collect()
@@ -113,6 +138,17 @@ def suspects(job: Job, now: float | None, top: int, **given: float) -> None:
             report, until, thresholds, summary.collect(), worst, growth.collect(), _shown(levels, growth)
         )
         job.finish(report)
+    job.check(metrics_of(summary.collect(), growth.collect()))
+
+
+def metrics_of(summary: Sequence[Row], growth: Sequence[Row]) -> dict[str, float | None]:
+    """The metrics for `--fail-if`: the number of tasks for each suspicion, and of growing queues.
+
+    Parameters:
+        summary, growth: The job's results.
+    """
+    tasks = {name: sum(row.tasks for row in summary if row.why == why) for name, why in METRICS.items()}
+    return {**tasks, "growing": sum(row.growing for row in growth)}
 
 
 def _summary(found: DataFrame) -> DataFrame:

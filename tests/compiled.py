@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from typing import Final
 
-import pyspark_tarantool.native
 import pytest
 
 import iproto_server.native
+import pyspark_tarantool.native
 from iproto_server.native import PURE_PYTHON
 from iproto_server.native.compiled_module import CompiledModule
 from tests.programs import missing

@@ -1,4 +1,4 @@
-"""The programs in examples/ run as they are; `tests/spark/test_report_example.py` has the one for Spark."""
+"""The programs in examples/ run as they are; `tests/spark/` has those for Spark."""
 
 from __future__ import annotations
 

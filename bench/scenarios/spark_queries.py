@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark_tarantool.session import start
 
 from bench.workloads.history import SPACE
+from pyspark_tarantool.session import start
 
 _PARTITION: Final = 64 * 1024**2
 

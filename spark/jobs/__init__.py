@@ -1,4 +1,4 @@
 """The parts of the jobs: the common command line, session and outputs; computations and report pages.
 
-The jobs themselves are modules of `spark`, for `python -m spark.NAME`.
+The jobs themselves are modules beside this package, for `python -m pyspark_tarantool.NAME`.
 """

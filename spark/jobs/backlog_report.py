@@ -8,6 +8,8 @@ from datetime import datetime
 from typing import Final
 
 from pyspark.sql import Row
+
+from pyspark_tarantool.jobs.findings import COLORS_OF_STATUSES, PERCENTILES, TIMES, opening_of_backlog
 from pyspark_tarantool.queues import STATUSES
 from pyspark_tarantool.report import PALETTE, Report, Series, bars, columns
 from pyspark_tarantool.report.quantities import duration, moment, number
@@ -31,7 +33,9 @@ def fill_report(
         now: The reference time of ages.
         counted, delayed, by_time: The job's results.
     """
+    report.set_opening(*opening_of_backlog(counted, delayed, now))
     report.add_facts([("Ages as of", moment(now))])
+    report.add_explanations([PERCENTILES, TIMES, COLORS_OF_STATUSES])
     report.add_figures(_figures(counted, delayed, now))
     if not counted:
         report.add_note("There are no tasks.")
@@ -92,7 +96,7 @@ def _add_ages(report: Report, rows: Sequence[Row], largest: Sequence[str]) -> No
     queues = [queue for queue in largest if queue in ready]
     if not queues:
         return
-    report.add_section("How long ready tasks have waited")
+    report.add_section("Age of ready tasks")
     series = [
         Series(name, [ready[queue][column] for queue in queues])
         for name, column in (
@@ -103,7 +107,8 @@ def _add_ages(report: Report, rows: Sequence[Row], largest: Sequence[str]) -> No
     ]
     report.add_chart(
         bars(queues, series, "Age (s)", "Queue", stacked=False),
-        "The maximum age of half of each queue's ready tasks, of 90 % of them, and of all.",
+        "The maximum age of half of each queue's ready tasks, of 90 % of them, and of all. The age is the "
+        "time since the put: tasks that were delayed, or taken and returned, have waited for less.",
     )
     report.add_table(
         "The oldest ready tasks",

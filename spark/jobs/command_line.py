@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -13,17 +14,18 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
+
+from iproto_server.storage.errors import StorageError
+from iproto_server.tools.commands import ExampleCommand
 from pyspark_tarantool import session as sessions
 from pyspark_tarantool.jobs.error_messages import sentence_of
+from pyspark_tarantool.jobs.fail_if import STATUS, Condition
+from pyspark_tarantool.jobs.follow import follow
 from pyspark_tarantool.jobs.job import Job
 from pyspark_tarantool.jobs.outputs import FORMATS, Outputs
 from pyspark_tarantool.jobs.skipped_blocks import SkippedBlocks
 from pyspark_tarantool.source.errors import SourceError
 from pyspark_tarantool.source.options import ReadOptions
-
-from iproto_server.storage.errors import StorageError
-from iproto_server.tools.commands import ExampleCommand
 
 if TYPE_CHECKING:
     from pyspark_tarantool.queues import QueueKind
@@ -38,9 +40,11 @@ class JobCommand(ExampleCommand):
 
     Attributes:
         results: The names of its results; existing ones are refused before the work begins.
+        metrics: The names that it passes to `Job.check`.
     """
 
     results: Sequence[str] = ()
+    metrics: Sequence[str] = ()
 
     def run(self, arguments: Sequence[str] | None = None) -> int:
         """Run the job.
@@ -53,7 +57,9 @@ class JobCommand(ExampleCommand):
             command line.
         """
         try:
-            status = self.main(args=arguments, prog_name=f"spark.{self.name}", standalone_mode=False)
+            status = self.main(
+                args=arguments, prog_name=f"pyspark_tarantool.{self.name}", standalone_mode=False
+            )
         except click.exceptions.NoArgsIsHelpError as error:
             error.show()
             return error.exit_code
@@ -64,12 +70,12 @@ class JobCommand(ExampleCommand):
         return int(status or 0)
 
     def _refuse(self, text: str, status: int) -> int:
-        click.echo(f"spark.{self.name}: {' '.join(text.split())}", err=True)
+        click.echo(f"pyspark_tarantool.{self.name}: {' '.join(text.split())}", err=True)
         return status
 
 
 def job_command(
-    results: Sequence[str], examples: str, *, queue: bool | None = True
+    results: Sequence[str], examples: str, *, queue: bool | None = True, metrics: Sequence[str] = ()
 ) -> Callable[[JobFunction], JobCommand]:
     """Make a command of a function that takes a `Job`, and its own options by name.
 
@@ -80,6 +86,7 @@ def job_command(
         results: The names that it passes to `Job.write`.
         examples: Command lines, one per line.
         queue: Whether `--queue` is required; None if it is optional.
+        metrics: The names that it passes to `Job.check`, for `--fail-if`; durations end in `_s`.
 
     Example:
         @job_command(["tubes"], examples="python -m spark.tubes ./data --queue tubes")
@@ -97,13 +104,14 @@ def job_command(
         command = JobCommand(
             function.__name__,
             context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-            params=[*_options(queue is True), *own],
+            params=[*_options(queue is True), *([_fail_if(metrics)] if metrics else []), *own],
             help=function.__doc__,
             short_help=documentation[0],
             epilog=examples,
         )
         command.callback = _Run(command, function).run
         command.results = results
+        command.metrics = metrics
         return command
 
     return decorate
@@ -177,10 +185,17 @@ def _options(queue_required: bool) -> list[click.Parameter]:
             help="The file format of --output.  [default: parquet]",
         ),
         click.Option(["--report"], metavar="FILE.html", help="Write a page with figures and charts."),
+        click.Option(
+            ["--follow"],
+            metavar="SECONDS",
+            type=click.IntRange(1),
+            help="Write the page again when changes are logged, at most each SECONDS; until Ctrl-C.",
+        ),
         click.Option(["--overwrite"], is_flag=True, help="Replace existing results and an existing report."),
         click.Option(
             ["--master"],
             metavar="URL",
+            callback=_master,
             help="The cluster, or local[N].  [default: that of spark-submit, or local[*]]",
         ),
         click.Option(
@@ -211,6 +226,34 @@ def _options(queue_required: bool) -> list[click.Parameter]:
     ]
 
 
+def _fail_if(metrics: Sequence[str]) -> click.Option:
+    def parse(context: click.Context, parameter: click.Parameter, texts: tuple[str, ...]) -> list[Condition]:
+        try:
+            return [Condition.parse(text, metrics) for text in texts]
+        except ValueError as error:
+            raise click.BadParameter(str(error)) from None
+
+    names = ", ".join(metric.removesuffix("_s") for metric in metrics)
+    return click.Option(
+        ["--fail-if"],
+        metavar="CONDITION",
+        multiple=True,
+        callback=parse,
+        help=f"Exit with status {STATUS} in the end if this holds: 'oldest_ready > 5m'. May be repeated. "
+        f"There are {names}.",
+    )
+
+
+_MASTER: Final = re.compile(r"local|local\[.+\]|local-cluster\[.+\]|yarn|[a-z0-9-]+://.+")
+
+
+def _master(context: click.Context, parameter: click.Parameter, text: str | None) -> str | None:
+    """Refuse what is no master before Java starts, which takes seconds."""
+    if text is not None and _MASTER.fullmatch(text) is None:
+        raise click.BadParameter(f"it is {text!r}, not like local[2], yarn, spark://HOST:PORT or k8s://URL")
+    return text
+
+
 def _settings(context: click.Context, parameter: click.Parameter, texts: tuple[str, ...]) -> dict[str, str]:
     settings = {}
     for text in texts:
@@ -238,6 +281,8 @@ class _Run:
         warnings.filterwarnings("ignore", category=FutureWarning, module="pyspark")
         if given["at_lsn"] is not None and given["at_time"] is not None:
             raise click.UsageError("--at-lsn and --at-time exclude each other")
+        if given["follow"] is not None:
+            _check_follow(given)
         verbose = given.pop("verbose")
         try:
             self._run(given, verbose)
@@ -253,37 +298,66 @@ class _Run:
         report, overwrite = given.pop("report"), given.pop("overwrite")
         if report is not None:
             _check_report(Path(report), overwrite)
+        begun = time.monotonic()
         name = self._command.name or ""
         directory, file_format = given.pop("output"), given.pop("output_format")
         settings = {"spark.log.level": "WARN"} if verbose else {}
-        was_there = SparkSession.getActiveSession() is not None
-        session = sessions.start(f"spark.{name}", given.pop("master"), {**settings, **given.pop("conf")})
+        was_there = sessions.is_running()
+        session = sessions.start(
+            f"pyspark_tarantool.{name}", given.pop("master"), {**settings, **given.pop("conf")}
+        )
         try:
             outputs = Outputs(session, directory, file_format, overwrite) if directory else None
             if outputs is not None:
                 outputs.refuse_existing(self._command.results)
             queue = given.pop("queue")
+            paths, at_lsn, at_time = given.pop("paths"), given.pop("at_lsn"), given.pop("at_time")
+            conditions, every = given.pop("fail_if", ()), given.pop("follow")
             with _bad_records(given) as options:
-                job = Job(
-                    name=name,
-                    session=session,
-                    paths=given.pop("paths"),
-                    queue=None if queue is None else _queue_kind(queue),
-                    options=options,
-                    at_lsn=given.pop("at_lsn"),
-                    at_time=given.pop("at_time"),
-                    outputs=outputs,
-                    report_file=report,
-                )
-                try:
-                    job.log_inputs()
-                    self._function(job, **given)
-                finally:
-                    job.close()
+
+                def work() -> None:
+                    job = Job(
+                        name=name,
+                        session=session,
+                        paths=paths,
+                        queue=None if queue is None else _queue_kind(queue),
+                        options=options,
+                        at_lsn=at_lsn,
+                        at_time=at_time,
+                        outputs=outputs,
+                        report_file=report,
+                        begun=begun,
+                        conditions=conditions,
+                        refresh_s=every,
+                    )
+                    try:
+                        job.log_inputs()
+                        self._function(job, **given)
+                    finally:
+                        job.close()
+
+                if every is None:
+                    work()
+                else:
+                    follow(session, options.get("wal_dir") or paths[0], _of_stream(options), every, work)
         finally:
             # A session of a notebook or a test is left running.
             if not was_there:
                 session.stop()
+
+
+def _check_follow(given: Mapping[str, Any]) -> None:
+    """Check the options that exclude or need each other."""
+    excluded = ("output", "at_lsn", "at_time", "fail_if")
+    for name in (each for each in excluded if given.get(each)):
+        raise click.UsageError(f"--follow and --{name.replace('_', '-')} exclude each other")
+    if given["report"] is None or len(given["paths"]) != 1:
+        raise click.UsageError("--follow needs --report, and one directory")
+
+
+def _of_stream(options: Mapping[str, str]) -> dict[str, str]:
+    """The options of a stream that only tells that there are changes."""
+    return {name: text for name, text in options.items() if name == "damaged"}
 
 
 def _queue_kind(name: str) -> QueueKind:

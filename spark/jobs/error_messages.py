@@ -9,7 +9,8 @@ from pyspark.errors import AnalysisException
 
 # The last line of a Python trace: the class, with its module, and the message.
 _OURS: Final = re.compile(
-    r"(?:^|[\s:])(?:spark|iproto_server)(?:\.\w+)*\.(?:\w+Error): (?P<sentence>[^\n]+)", re.MULTILINE
+    r"(?:^|[\s:])(?:pyspark_tarantool|iproto_server)(?:\.\w+)*\.(?:\w+Error): (?P<sentence>[^\n]+)",
+    re.MULTILINE,
 )
 # Errors of Hadoop's filesystems and of Java for files that cannot be read or written.
 _FILES: Final = re.compile(

@@ -16,6 +16,8 @@ import click
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as sql
 from pyspark.storagelevel import StorageLevel
+
+from pyspark_tarantool.jobs.fail_if import Condition, check
 from pyspark_tarantool.jobs.latest_change import (
     LatestChange,
     is_at_or_before,
@@ -31,6 +33,7 @@ from pyspark_tarantool.source.io.filesystem import find_files
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
+
     from pyspark_tarantool.queues import QueueKind
 
 SHOWN_ROWS: Final = 40
@@ -55,6 +58,9 @@ class Job:
         at_time: The time to read up to, in seconds since 1970; None for all.
         outputs: Writes results; None if they are only printed.
         report_file: The HTML page to write; None for none.
+        conditions: Those of `--fail-if`.
+        refresh_s: How often a browser loads the page again, in seconds, with `--follow`; None for never.
+        begun: When the job was started, by `time.monotonic()`; messages show the seconds since.
     """
 
     name: str
@@ -66,8 +72,10 @@ class Job:
     at_time: float | None = None
     outputs: Outputs | None = None
     report_file: str | None = None
+    begun: float = field(default_factory=time.monotonic)
+    conditions: Sequence[Condition] = ()
+    refresh_s: int | None = None
     _kept: list[DataFrame] = field(default_factory=list)
-    _begun: float = field(default_factory=time.monotonic)
 
     @property
     def path(self) -> str | list[str]:
@@ -94,6 +102,12 @@ class Job:
         events = self.queue.events(self.session, self.path, dict(self.options))
         until = self.until()
         return events if until is None else events.where(until)
+
+    def payloads(self) -> tuple[DataFrame, DataFrame]:
+        """The beginning of tasks' data: of present tasks, and of all tasks in the logs."""
+        assert self.queue is not None, "only jobs with --queue have tasks"
+        stored = self.queue.payloads(self.session, self.path, self.state_options)
+        return stored, self.queue.logged_payloads(self.session, self.path, dict(self.options))
 
     def until(self, timestamp: str = "at") -> Column | None:
         """The condition that selects logged rows up to the requested time.
@@ -152,7 +166,7 @@ class Job:
 
     def say(self, text: str) -> None:
         """Log progress to stderr."""
-        click.echo(f"{time.monotonic() - self._begun:7.1f} s  {text}", err=True)
+        click.echo(f"{time.monotonic() - self.begun:7.1f} s  {text}", err=True)
 
     def show(
         self,
@@ -204,6 +218,8 @@ class Job:
     def report(self, title: str, subtitle: str = "") -> Report:
         """Create the page for `--report`, with facts about the input; pass it to `finish` at the end."""
         report = Report(title, subtitle)
+        if self.refresh_s is not None:
+            report.refresh_every(self.refresh_s)
         logs = self.options.get("wal_dir")
         report.add_facts([("Files", ", ".join([*self.paths, *([f"{logs} (logs)"] if logs else [])]))])
         if self.queue is not None:
@@ -221,6 +237,17 @@ class Job:
         assert self.report_file is not None, "there is no --report"
         report.write(self.report_file)
         self.say(f"the report is in {self.report_file}")
+
+    def check(self, values: Mapping[str, float | None]) -> None:
+        """Check the conditions of `--fail-if`; call it at the end.
+
+        Parameters:
+            values: The metrics of the job by name; None for those without a value.
+
+        Raises:
+            ConditionError: If one holds.
+        """
+        check(self.conditions, values)
 
     def close(self) -> None:
         """Release the cached rows."""

@@ -5,21 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Final, NamedTuple, Self
+from typing import NamedTuple, Self
 
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as sql
-from pyspark_tarantool.source.errors import SourceError
-from pyspark_tarantool.source.io.byte_ranges import read_blocks, whole_file
-from pyspark_tarantool.source.io.damage import DamageHandler
-from pyspark_tarantool.source.io.data_files import DataFile, DataFiles
-from pyspark_tarantool.source.options import ReadOptions
 
 from iproto_server.storage.vclock import VClock
-from iproto_server.storage.xlog import Row, decode_rows
-
-_TAIL: Final = 256 * 1024
-"""The size of a file's end that is read first."""
+from pyspark_tarantool.source.errors import SourceError
+from pyspark_tarantool.source.io.damage import DamageHandler
+from pyspark_tarantool.source.io.data_files import DataFiles
+from pyspark_tarantool.source.metadata.file_list import last_row
+from pyspark_tarantool.source.options import ReadOptions
 
 
 class LatestChange(NamedTuple):
@@ -46,27 +42,11 @@ class LatestChange(NamedTuple):
             XlogError: At damage that is not to be skipped.
         """
         for file in [*reversed(files.logs), *reversed(files.snapshots)]:
-            row = _last_row(file, damage)
+            row = last_row(file, damage)
             if row is not None:
                 lsn = str(row.lsn if row.replica_id else file.header.vclock)
                 return cls(datetime.fromtimestamp(row.timestamp, UTC), lsn)
         raise SourceError("these files contain no changes")
-
-
-def _last_row(file: DataFile, damage: DamageHandler) -> Row | None:
-    """The last row of a file; None if it has none."""
-    whole = whole_file(file)
-    tail = _TAIL
-    while True:
-        last = None
-        part = whole._replace(start=max(whole.begin, whole.size - tail))
-        for block in read_blocks(part, damage):
-            last = block
-        if last is not None:
-            return decode_rows(last.payload)[-1]
-        if part.start == whole.begin:
-            return None
-        tail *= 8
 
 
 def latest_change(paths: Sequence[str], options: Mapping[str, str]) -> LatestChange:

@@ -9,6 +9,8 @@ from typing import Final, NamedTuple
 
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as sql
+
+from pyspark_tarantool.jobs.findings import COLORS_OF_STATUSES, PERCENTILES, TIMES, opening_of_lifecycle
 from pyspark_tarantool.jobs.job import Job
 from pyspark_tarantool.jobs.task_lifetimes import MEASURES, SHARES
 from pyspark_tarantool.report import Report, Series, bars, columns, lines
@@ -35,10 +37,10 @@ _NAMES: Final = {
 }
 
 _OUTCOMES: Final = {
-    "acked": "#009E73",
-    "done": "#56B4E9",
-    "deleted": "#999999",
-    "expired": "#E69F00",
+    "acked": "#999999",
+    "done": "#bbbbbb",
+    "deleted": "#56B4E9",
+    "expired": "#CC79A7",
     "removed": "#555555",
     "buried": "#D55E00",
     "open": "#0072B2",
@@ -82,7 +84,8 @@ def lifecycle_report(job: Job, measured: DataFrame, queues: Sequence[Row], per_m
     charted = [row.queue for row in busiest[:_CHARTED_QUEUES]]
     minutes = per_minute.where(sql.col("queue").isin(charted)).collect() if charted else []
     histograms = dict(waiting_histograms(measured, charted)) if charted else {}
-    fill_report(report, queues, busiest, minutes, histograms)
+    begin, end = measured.agg(sql.min("at"), sql.max("at")).collect()[0]
+    fill_report(report, queues, busiest, minutes, histograms, (begin, end) if begin else None)
     return report
 
 
@@ -92,6 +95,7 @@ def fill_report(
     busiest: Sequence[Row],
     minutes: Sequence[Row],
     histograms: dict[str, Histogram],
+    logged: tuple[datetime, datetime] | None = None,
 ) -> None:
     """Fill the page.
 
@@ -101,7 +105,10 @@ def fill_report(
         busiest: The queues to show, the busiest first.
         minutes: Rows of `per_minute`, of the queues that have charts.
         histograms: Those queues' waiting times.
+        logged: The times of the first and the last event; None if minutes are known to be complete.
     """
+    report.set_opening(*opening_of_lifecycle(queues, *(logged or (None, None))))
+    report.add_explanations([PERCENTILES, TIMES, COLORS_OF_STATUSES])
     report.add_figures(_figures(queues))
     if not queues:
         report.add_note("The logs have no events of tasks.")
@@ -109,7 +116,7 @@ def fill_report(
     _add_outcomes(report, busiest, len(queues))
     _add_percentiles(report, busiest)
     for queue, histogram in histograms.items():
-        _add_queue(report, queue, [row for row in minutes if row.queue == queue], histogram)
+        _add_queue(report, queue, [row for row in minutes if row.queue == queue], histogram, logged)
 
 
 def waiting_histograms(measured: DataFrame, queues: Sequence[str]) -> Iterator[tuple[str, Histogram]]:
@@ -205,15 +212,29 @@ def _add_percentiles(report: Report, queues: Sequence[Row]) -> None:
     )
 
 
-def _add_queue(report: Report, queue: str, rows: Sequence[Row], histogram: Histogram) -> None:
+def _add_queue(
+    report: Report,
+    queue: str,
+    rows: Sequence[Row],
+    histogram: Histogram,
+    logged: tuple[datetime, datetime] | None,
+) -> None:
     report.add_section(f"Queue {queue}")
     span, points = points_of(rows)
     starts = [point.start for point in points]
     each = "minute" if span == 1 else duration(span * 60)
-    done = [Series(name, [point.counts[name] for point in points]) for name in ("puts", "takes", "acks")]
+    whole = whole_points(points, span, logged)
+    done = [
+        Series(
+            name,
+            [point.counts[name] if is_whole else None for point, is_whole in zip(points, whole, strict=True)],
+        )
+        for name in ("puts", "takes", "acks")
+    ]
+    left_out = "" if all(whole) else f" A first or last {each} that the logs cover in part only is left out."
     report.add_chart(
         lines(starts, done, "Time (UTC)", f"Number in each {each}"),
-        f"Throughput: the number of tasks put, taken and acknowledged in each {each}.",
+        f"Throughput: the number of tasks put, taken and acknowledged in each {each}.{left_out}",
     )
     returned = [Series(name, [point.counts[name] for point in points]) for name in ("releases", "timeouts")]
     if any(value for series in returned for value in series.values):
@@ -230,7 +251,7 @@ def _add_queue(report: Report, queue: str, rows: Sequence[Row], histogram: Histo
     for measure, axis in (("waiting", "Waiting time (s)"), ("service", "Time of the work (s)")):
         series = [
             Series(f"{name} ({share})", [point.times.get(f"{measure}_{share}_s") for point in points])
-            for share, name in {"p50": "half", "p95": "95 %", "p99": "99 %"}.items()
+            for share, name in {"p99": "99 %", "p95": "95 %", "p50": "half"}.items()
         ]
         caption = f"{_NAMES[measure].capitalize()}: the maximum of 50, 95 and 99 of 100 values in a minute."
         if span > 1:
@@ -283,6 +304,27 @@ def points_of(rows: Sequence[Row]) -> tuple[int, list[Point]]:
                 point.times[name] = max(row[name], point.times.get(name, -math.inf))
         points[start] = point._replace(backlog=row.backlog)
     return span, _with_backlog(points.values())
+
+
+def whole_points(points: Sequence[Point], span: int, logged: tuple[datetime, datetime] | None) -> list[bool]:
+    """Tell which points the logs cover as a whole: counts of the others look like a collapse.
+
+    Parameters:
+        points: The points, oldest first.
+        span: The number of minutes per point.
+        logged: The times of the first and the last event; None if all are covered.
+
+    Returns:
+        A value for each point; all are true if none is covered.
+    """
+    if logged is None:
+        return [True] * len(points)
+    begin, end = (each.timestamp() for each in logged)
+    whole = [
+        begin <= point.start.timestamp() and point.start.timestamp() + span * _MINUTE <= end
+        for point in points
+    ]
+    return whole if any(whole) else [True] * len(points)
 
 
 def _with_backlog(points: Iterable[Point]) -> list[Point]:

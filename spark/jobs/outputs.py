@@ -8,6 +8,7 @@ from typing import Final
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as sql
 from pyspark.sql.types import ArrayType, BinaryType, MapType, StructType
+
 from pyspark_tarantool.source.errors import SourceError
 
 FORMATS: Final = ("parquet", "csv", "json")

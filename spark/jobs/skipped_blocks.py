@@ -6,6 +6,7 @@ import json
 from typing import NamedTuple, Self
 
 from pyarrow import fs
+
 from pyspark_tarantool.source.io.filesystem import locate
 
 

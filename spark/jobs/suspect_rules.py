@@ -7,7 +7,9 @@ from typing import Final, NamedTuple
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sql
+
 from pyspark_tarantool.jobs.latest_change import literal, seconds_until
+from pyspark_tarantool.queues.queue_kind import STATUSES
 
 COMES_BACK: Final = "that come back"
 STUCK: Final = "stuck in taken"
@@ -48,16 +50,21 @@ def histories_of(events: DataFrame) -> DataFrame:
         A row for each task in the logs, by `queue`, `id` and `life`: `attempts`, the number of takes;
         `first_taken`; `last_event` and the status after it, `last_status`, null for a removed task; `since`,
         the time of the last change of status; `first_at` and `last_at`, the times of the first and the last
-        event; `is_last`, whether no later task has the same id.
+        event; `created`, the time of the put; `is_last`, whether no later task has the same id. A task has
+        the status of its put since `created`, not since the row was logged.
     """
-    is_taken = sql.col("event") == "taken"
+    is_taken, is_put = sql.col("event") == "taken", sql.col("event") == "put"
     changes = ~sql.col("status_before").eqNullSafe(sql.col("status_after"))
     histories = events.groupBy("queue", "id", "life").agg(
         sql.count_if(is_taken).alias("attempts"),
         sql.min(sql.when(is_taken, sql.col("at"))).alias("first_taken"),
         sql.max_by("event", "number").alias("last_event"),
         sql.max_by("status_after", "number").alias("last_status"),
-        sql.max(sql.when(changes, sql.col("at"))).alias("since"),
+        sql.max_by(
+            sql.when(is_put, sql.coalesce("created", "at")).otherwise(sql.col("at")),
+            sql.when(changes, sql.col("number")),
+        ).alias("since"),
+        sql.coalesce(sql.min("created"), sql.min(sql.when(is_put, sql.col("at")))).alias("created"),
         sql.min("at").alias("first_at"),
         sql.max("at").alias("last_at"),
     )
@@ -76,23 +83,27 @@ def suspects_of(tasks: DataFrame, histories: DataFrame, now: datetime, threshold
 
     Returns:
         One row for each task and rule: `queue`, `id`, `why`; `status`, or the last event of a removed task;
-        `since` and `for_s`, the start and the duration of the condition; `attempts`, as far as they are in
-        the logs; `created` and `due`. Conditions older than the logs count from the beginning of the logs.
+        `since`, when the task got this status, or was removed; `for_s`, the duration of the condition;
+        `attempts`, as far as they are in the logs; `created`; `first_taken`; `due`. Conditions older than the
+        logs count from their beginning.
     """
     is_taken = sql.col("status") == "taken"
     is_untouched = (sql.col("status") == "ready") & (sql.col("attempts") == 0)
     age = seconds_until(now, "since")
     suspicions = [
         _suspicion(STUCK, is_taken & (age > thresholds.stuck), now),
-        _suspicion(PAST_TTR, is_taken & (sql.col("due") < literal(now)), now, since="due"),
-        _suspicion(COMES_BACK, sql.col("attempts") >= thresholds.attempts, now, since="first_taken"),
+        _suspicion(PAST_TTR, is_taken & (sql.col("due") < literal(now)), now, begin="due"),
+        _suspicion(COMES_BACK, sql.col("attempts") >= thresholds.attempts, now, begin="first_taken"),
         _suspicion(BURIED, sql.col("status") == "buried", now),
         _suspicion(NEVER_TAKEN, is_untouched & (age > thresholds.waiting), now),
     ]
     # One pass over the tasks, which may be millions.
     there = _tasks_with_histories(tasks, histories)
     found = there.withColumn("found", sql.explode(sql.array_compact(sql.array(*suspicions))))
-    shown = found.select("queue", "id", "found.*", "status", "attempts", "created", "due")
+    shown = found.select(
+        *("queue", "id", "found.why", "status", "since", "found.for_s", "attempts", "created", "first_taken"),
+        "due",
+    )
     return shown.unionByName(_gone(histories, thresholds), allowMissingColumns=True).orderBy(
         place_of("why"), sql.desc_nulls_last("for_s"), "queue", "id"
     )
@@ -111,13 +122,10 @@ def _tasks_with_histories(tasks: DataFrame, histories: DataFrame) -> DataFrame:
     )
 
 
-def _suspicion(why: str, condition: Column, now: datetime, since: str = "since") -> Column:
-    """The finding for a task that meets a condition; else null."""
+def _suspicion(why: str, condition: Column, now: datetime, begin: str = "since") -> Column:
+    """The finding for a task that meets a condition, whose duration begins at a time; else null."""
     return sql.when(
-        condition,
-        sql.struct(
-            sql.lit(why).alias("why"), sql.col(since).alias("since"), seconds_until(now, since).alias("for_s")
-        ),
+        condition, sql.struct(sql.lit(why).alias("why"), seconds_until(now, begin).alias("for_s"))
     )
 
 
@@ -129,10 +137,37 @@ def _gone(histories: DataFrame, thresholds: Thresholds) -> DataFrame:
         "queue",
         "id",
         sql.lit(COMES_BACK).alias("why"),
-        sql.col("first_taken").alias("since"),
-        lasted.alias("for_s"),
         sql.col("last_event").alias("status"),
-        "attempts",
+        sql.col("last_at").alias("since"),
+        lasted.alias("for_s"),
+        *("attempts", "created", "first_taken"),
+    )
+
+
+def with_payloads(found: DataFrame, stored: DataFrame, logged: DataFrame) -> DataFrame:
+    """Add to suspects what they are about.
+
+    Parameters:
+        found: As `suspects_of` finds them.
+        stored: As `QueueKind.payloads` returns them.
+        logged: As `QueueKind.logged_payloads` returns them, for removed tasks.
+
+    Returns:
+        The suspects in their order, with the column `payload`, null where the data is unknown.
+    """
+    tasks = sql.broadcast(found.select("queue", "id").distinct())
+    stored = stored.join(tasks, ["queue", "id"], "semi").withColumnRenamed("payload", "stored")
+    is_gone = ~sql.col("status").isin(list(STATUSES))
+    # An id may be reused: a removed task has the last data that was logged before its end.
+    gone = sql.broadcast(found.where(is_gone).select("queue", "id", sql.col("since").alias("end")).distinct())
+    last = logged.join(gone, ["queue", "id"]).where(sql.col("at") <= sql.col("end"))
+    last = last.groupBy("queue", "id", "end").agg(sql.max_by("payload", "lsn").alias("logged"))
+    both = found.withColumn("end", sql.when(is_gone, sql.col("since")))
+    both = both.join(sql.broadcast(stored), ["queue", "id"], "left")
+    both = both.join(sql.broadcast(last), ["queue", "id", "end"], "left")
+    payload = sql.when(is_gone, sql.col("logged")).otherwise(sql.col("stored"))
+    return both.select(*found.columns, payload.alias("payload")).orderBy(
+        place_of("why"), sql.desc_nulls_last("for_s"), "queue", "id"
     )
 
 
@@ -187,8 +222,8 @@ def growth_of(levels: DataFrame, thresholds: Thresholds) -> DataFrame:
 
     Returns:
         A row per queue: `ready_first`, `ready_last` and `ready_most` tasks; `per_hour`, the slope of a linear
-        regression; `fit`, its R² from 0 to 1; `growing`, whether the slope reaches the threshold, the fit is
-        at least one half, and there are more tasks than at first.
+        regression; `fit`, its R² from 0 to 1, null if the number never changed; `growing`, whether the slope
+        reaches the threshold, the fit is at least one half, and there are more tasks than at first.
     """
     hours = sql.unix_seconds("at") / 3600
     trend = levels.groupBy("queue").agg(
@@ -196,7 +231,8 @@ def growth_of(levels: DataFrame, thresholds: Thresholds) -> DataFrame:
         sql.max_by("ready", "at").alias("ready_last"),
         sql.max("ready").alias("ready_most"),
         sql.regr_slope("ready", hours).alias("per_hour"),
-        sql.regr_r2("ready", hours).alias("fit"),
+        # SQL has 1 for a constant number, which no line explains.
+        sql.when(sql.min("ready") < sql.max("ready"), sql.regr_r2("ready", hours)).alias("fit"),
     )
     grows = (
         (sql.col("per_hour") >= thresholds.growth)

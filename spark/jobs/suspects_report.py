@@ -8,6 +8,8 @@ from datetime import datetime
 from typing import Final
 
 from pyspark.sql import Row
+
+from pyspark_tarantool.jobs.findings import TIMES, opening_of_suspects
 from pyspark_tarantool.jobs.suspect_rules import (
     BURIED,
     COMES_BACK,
@@ -45,7 +47,9 @@ def fill_report(
         worst: The longest-lasting suspects of each kind.
         levels: The levels of the first queues of `growth`.
     """
+    report.set_opening(*opening_of_suspects(summary, growth, now))
     report.add_facts([("Durations as of", moment(now))])
+    report.add_explanations([TIMES])
     tasks: Counter[str] = Counter()
     for row in summary:
         tasks[row.why] += row.tasks
@@ -143,8 +147,8 @@ def _add_growth(
 def _add_suspicion(report: Report, why: str, rows: Sequence[Row], count: int, thresholds: Thresholds) -> None:
     report.add_section(f"Tasks {why}")
     report.add_note(_meaning(why, thresholds))
+    optional = ("created", "first_taken", "due", "payload")
     fields = ["queue", "id", "status", "since", "for_s", "attempts"]
-    if any(row.due is not None for row in rows):
-        fields.append("due")
+    fields += [name for name in optional if any(row[name] is not None for row in rows)]
     more = f"The first {len(rows)} of {number(count)}, the longest first." if count > len(rows) else ""
     report.add_table("", fields, [[row[field] for field in fields] for row in rows], more)

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sql
+
 from pyspark_tarantool.queues.queue_kind import BURIED, DELAYED, DONE, READY, TAKEN
 from pyspark_tarantool.queues.times import seconds_between
 

@@ -26,7 +26,6 @@ from pyspark_tarantool.queues.stored_queue import StoredQueue
 from pyspark_tarantool.queues.times import MICROSECONDS
 from pyspark_tarantool.source.errors import SourceError
 from pyspark_tarantool.source.schema.definitions import Definitions, SpaceDefinition
-
 from queue_lua_compat.legacy.task import FORMAT, STATUSES
 
 _NAMES = [field["name"] for field in FORMAT][:-1]

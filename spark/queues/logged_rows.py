@@ -12,6 +12,8 @@ from typing import Final
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
+
+from iproto_server.box.catalog.system_space_ids import SPACE, TRUNCATE
 from pyspark_tarantool.queues.dialect import (
     CREATED,
     DATA,
@@ -24,8 +26,6 @@ from pyspark_tarantool.queues.dialect import (
 )
 from pyspark_tarantool.queues.packed_size import size_behind
 from pyspark_tarantool.queues.times import MICROSECONDS, microseconds
-
-from iproto_server.box.catalog.system_space_ids import SPACE, TRUNCATE
 
 _TUPLE: Final = "_tuple"
 _OPERATIONS: Final = "_operations"

@@ -90,6 +90,36 @@ class QueueKind(ABC):
         """
 
     @abstractmethod
+    def payloads(self, session: SparkSession, path: str | list[str], options: Mapping[str, str]) -> DataFrame:
+        """The beginning of the data of present tasks.
+
+        Parameters:
+            session, path, options: As for `tasks`.
+
+        Returns:
+            `queue`, `id` and `payload`, the first characters of the data as JSON.
+
+        Raises:
+            SourceError, XlogError: As `tasks`.
+        """
+
+    @abstractmethod
+    def logged_payloads(
+        self, session: SparkSession, path: str | list[str], options: Mapping[str, str]
+    ) -> DataFrame:
+        """The beginning of the data of all tasks that were put while the logs were written.
+
+        Parameters:
+            session, path, options: As for `events`.
+
+        Returns:
+            `queue`, `id`, `payload`, and the `lsn` and the time, `at`, of the row; ids may be reused.
+
+        Raises:
+            SourceError, XlogError: As `tasks`.
+        """
+
+    @abstractmethod
     def events(self, session: SparkSession, path: str | list[str], options: Mapping[str, str]) -> DataFrame:
         """The events of tasks in the logs.
 

@@ -9,7 +9,9 @@ from typing import ClassVar, Final
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
+
 from pyspark_tarantool.queues.dialect import DATA, Dialect, QueueSpace
+from pyspark_tarantool.queues.payloads import logged_payloads, state_columns, stored_payloads
 from pyspark_tarantool.queues.queue_kind import QueueKind
 from pyspark_tarantool.queues.spaces import spaces_of
 from pyspark_tarantool.queues.task_events import events_of
@@ -58,6 +60,24 @@ class StoredQueue(QueueKind):
             rows = session.read.format("tarantool").options(**given).schema(schema).load(path)
             states.append(tasks_of(rows, space, self.dialect))
         return reduce(DataFrame.unionByName, states)
+
+    def payloads(self, session: SparkSession, path: str | list[str], options: Mapping[str, str]) -> DataFrame:
+        """See `QueueKind.payloads`."""
+        definitions = spaces_of(path, options, with_dropped=False)
+        states = []
+        for space in self.spaces(definitions, _wanted(options)):
+            reader = session.read.format("tarantool").options(**{**options, "space": str(space.id)})
+            states.append(stored_payloads(reader.schema(state_columns(space)).load(path), space))
+        return reduce(DataFrame.unionByName, states)
+
+    def logged_payloads(
+        self, session: SparkSession, path: str | list[str], options: Mapping[str, str]
+    ) -> DataFrame:
+        """See `QueueKind.logged_payloads`."""
+        spaces = self.spaces(spaces_of(path, options, with_dropped=True), _wanted(options))
+        given = {name: text for name, text in options.items() if name not in _NOT_FOR_CHANGES}
+        reader = session.read.format("tarantool").options(**given, mode="changes", tuples="json")
+        return logged_payloads(reader.schema(_CHANGES).load(path), spaces)
 
     def events(self, session: SparkSession, path: str | list[str], options: Mapping[str, str]) -> DataFrame:
         """See `QueueKind.events`."""

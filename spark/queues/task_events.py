@@ -38,6 +38,7 @@ from typing import Final
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
+
 from pyspark_tarantool.queues.dialect import TUBE, Dialect, QueueSpace
 from pyspark_tarantool.queues.logged_rows import clearings, logged_rows
 from pyspark_tarantool.queues.queue_kind import BURIED, DELAYED, DONE, EVENTS, READY, TAKEN

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
+
 from pyspark_tarantool.queues.dialect import (
     CREATED,
     DATA,

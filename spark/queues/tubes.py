@@ -25,7 +25,6 @@ from pyspark_tarantool.queues.stored_queue import StoredQueue
 from pyspark_tarantool.queues.times import MICROSECONDS
 from pyspark_tarantool.source.errors import SourceError
 from pyspark_tarantool.source.schema.definitions import Definitions, SpaceDefinition
-
 from queue_lua_compat.tubes.driver import STATES
 
 _FIFO: Final = ("task_id", "status", "data")

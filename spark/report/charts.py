@@ -20,6 +20,7 @@ from matplotlib.dates import AutoDateLocator, DateFormatter, date2num
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 from numpy.typing import NDArray
+
 from pyspark_tarantool.report.quantities import duration, number, size
 
 PALETTE: Final = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#555555")
@@ -33,6 +34,24 @@ STATUS_COLORS: Final = {
     "done": "#999999",
 }
 """The same status has the same color in all charts."""
+
+COLORS: Final = {
+    **STATUS_COLORS,
+    # What happens to tasks has the color of the status that follows.
+    "puts": "#0072B2",
+    "takes": "#009E73",
+    "acks": "#999999",
+    "releases": "#56B4E9",
+    "timeouts": "#D55E00",
+    "backlog": "#1b2530",
+    # Of one measure, the rarer a value, the darker it is.
+    "half (p50)": "#c3aed6",
+    "90 % (p90)": "#9a7bbf",
+    "95 % (p95)": "#7e57ad",
+    "99 % (p99)": "#4a2377",
+    "all": "#1b2530",
+}
+"""The same name has the same color in all charts."""
 
 Numbers = NDArray[np.float64]
 
@@ -76,6 +95,9 @@ _FINER: Final = (
 _NARROW: Final = 10
 """The minimum ratio of the highest to the lowest value for a logarithmic axis."""
 
+_ZERO_BELOW: Final = 4
+"""A logarithmic axis has no zero. Zeros are shown at its end: the lowest other value, divided by this."""
+
 _LONGEST_LABEL: Final = 32
 
 
@@ -85,7 +107,7 @@ class Series(NamedTuple):
     Attributes:
         name: The name in the legend, shown for several series, and for one with a color of its own.
         values: One per position on the x axis; None for missing ones.
-        color: Its color; None for that of its status, or else the next one of PALETTE.
+        color: Its color; None for that of its name in COLORS, or else the next one of PALETTE.
     """
 
     name: str
@@ -208,7 +230,9 @@ def lines(
             x_factor, x_label = _fitting(x_label, numbers.max(initial=0))
             places = numbers / x_factor
             _scale(axes.xaxis, x_label, places.max(initial=0))
-        factor = _vertical(axes, y_label, shown, highest, logarithmic and not filled)
+        factor, zero = _vertical(axes, y_label, shown, highest, logarithmic and not filled)
+        if zero is not None:
+            values = np.where(values <= 0, zero, values)
         if filled:
             colors = [_color(each, index) for index, each in enumerate(series)]
             names = [each.name for each in series]
@@ -246,8 +270,8 @@ def _dates(moments: Iterable[datetime]) -> Numbers:
 
 
 def _own_color(series: Series) -> str | None:
-    """The color of a series' own or of its status, if any."""
-    return series.color or STATUS_COLORS.get(series.name)
+    """The color of a series' own or of its name, if any."""
+    return series.color or COLORS.get(series.name)
 
 
 def _color(series: Series, index: int) -> str:
@@ -273,24 +297,34 @@ def _fitting(label: str, largest: float) -> tuple[float, str]:
     return 1, label
 
 
-def _vertical(axes: Axes, label: str, shown: Numbers, highest: float, logarithmic: bool) -> float:
-    """Configure the y axis, and return the divisor of values."""
+def _vertical(
+    axes: Axes, label: str, shown: Numbers, highest: float, logarithmic: bool
+) -> tuple[float, float | None]:
+    """Configure the y axis.
+
+    Returns:
+        The divisor of values, and the place of zero on a logarithmic axis; None if there is no zero to show.
+    """
     lowest = shown[shown > 0].min(initial=np.inf)
     if not logarithmic or highest < _NARROW * lowest:
         factor, label = _fitting(label, highest)
         _scale(axes.yaxis, label, highest / factor)
         axes.set_ylim(0, highest / factor * 1.05 or 1)
-        return factor
+        return factor, None
+    zero = float(lowest) / _ZERO_BELOW if (shown <= 0).any() else None
     text = duration if label.endswith("(s)") else size if label.endswith("(bytes)") else number
     axes.set_yscale("log", nonpositive="mask")
     if label.endswith("(s)"):
         decades = [each for each in _DECADES if lowest / 10 <= each <= highest * 10]
         is_few = sum(lowest <= each <= highest for each in decades) < 3
-        axes.yaxis.set_major_locator(FixedLocator(_FINER if is_few else decades))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: text(value)))
+        ticks = [each for each in (_FINER if is_few else decades) if zero is None or each >= lowest]
+        axes.yaxis.set_major_locator(FixedLocator(ticks if zero is None else [zero, *ticks]))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: text(0 if value == zero else value)))
+    if zero is not None:
+        axes.set_ylim(zero * 0.8, highest * 1.3)
     axes.yaxis.set_minor_locator(NullLocator())
     axes.set_ylabel(label.removesuffix("(s)").removesuffix("(bytes)").strip() + " (logarithmic)")
-    return 1
+    return 1, zero
 
 
 def _scale(axis: Axis, label: str, largest: float) -> None:

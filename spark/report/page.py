@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from enum import IntEnum
 from importlib.resources import files
+from itertools import zip_longest
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
+
 from pyspark_tarantool.report.quantities import is_number, label_of, moment, text_of
 
 _ENVIRONMENT: Final = Environment(
@@ -20,6 +23,29 @@ _ENVIRONMENT: Final = Environment(
     lstrip_blocks=True,
 )
 _TEMPLATE: Final = files("pyspark_tarantool.report") / "page.html"
+
+
+class Level(IntEnum):
+    """The importance of a finding; its name is on the page, too, for readers who do not see colors."""
+
+    BAD = 0
+    WARNING = 1
+    GOOD = 2
+
+
+_WORDS: Final = {Level.BAD: "act", Level.WARNING: "look", Level.GOOD: "fine"}
+
+
+class Finding(NamedTuple):
+    """A finding.
+
+    Attributes:
+        level: Its importance.
+        text: One sentence.
+    """
+
+    level: Level
+    text: str
 
 
 @dataclass(frozen=True)
@@ -44,8 +70,37 @@ class Report:
         self.title = title
         self.subtitle = subtitle
         self._facts: list[tuple[str, str]] = []
-        self._figures: list[tuple[str, str, str]] = []
+        self._figures: list[tuple[str, list[tuple[str, str]]]] = []
         self._sections = [Section("")]
+        self._summary = ""
+        self._findings: Sequence[Finding] = ()
+        self._explanations: dict[str, str] = {}
+        self._refresh: int | None = None
+
+    def set_opening(self, summary: str, findings: Sequence[Finding]) -> None:
+        """Set the beginning of the page, above the figures.
+
+        Parameters:
+            summary: One or two sentences.
+            findings: The most important ones.
+        """
+        self._summary, self._findings = summary, findings
+
+    def refresh_every(self, seconds: int) -> None:
+        """Let the browser load the page again.
+
+        Parameters:
+            seconds: How often.
+        """
+        self._refresh = seconds
+
+    def add_explanations(self, explanations: Iterable[tuple[str, str]]) -> None:
+        """Explain terms at the end of the page.
+
+        Parameters:
+            explanations: A term and a sentence each.
+        """
+        self._explanations |= dict(explanations)
 
     def add_facts(self, facts: Iterable[tuple[str, str]]) -> None:
         """Add facts about the input, as names and values, at the top of the page."""
@@ -60,10 +115,9 @@ class Report:
         for label, value, unit in figures:
             column = {"s": "_s", "bytes": "_bytes"}.get(unit)
             text = text_of(column or label, value)
-            if column is not None:
-                # A duration with two units, such as 2 h 5 min, is kept together.
-                text, unit = text.split(" ") if text.count(" ") == 1 else (text, "")
-            self._figures.append((label, text, unit))
+            parts = text.split(" ") if column is not None else [text, unit]
+            # Of 2 h 5 min, both units are small.
+            self._figures.append((label, list(zip_longest(parts[::2], parts[1::2], fillvalue=""))))
 
     def add_section(self, title: str) -> None:
         """Begin a section with a heading."""
@@ -108,6 +162,10 @@ class Report:
             subtitle=self.subtitle,
             facts=self._facts,
             figures=self._figures,
+            summary=self._summary,
+            findings=[(each.level.name.lower(), _WORDS[each.level], each.text) for each in self._findings],
+            explanations=self._explanations.items(),
+            refresh=self._refresh,
             sections=[section for section in self._sections if section.parts],
             made=moment(datetime.now(UTC)),
         )
@@ -121,4 +179,8 @@ class Report:
         Raises:
             OSError: If it cannot be written.
         """
-        Path(path).write_text(self.html(), encoding="utf-8")
+        file = Path(path)
+        part = file.with_name(f".{file.name}.part")
+        part.write_text(self.html(), encoding="utf-8")
+        # A browser that loads the page meanwhile has the old one.
+        part.replace(file)

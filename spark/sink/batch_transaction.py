@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from iproto_server.codec import msgpack as codec
+from iproto_server.protocol import IteratorType, Key, RequestType
+from iproto_server.tools.client import ServerUri
 from pyspark_tarantool.source.errors import SourceError, shortened
 from pyspark_tarantool.source.remote.connection import Connection, LostConnectionError
 from pyspark_tarantool.source.remote.remote_space import find_space
 from pyspark_tarantool.source.schema.definitions import SpaceDefinition
-
-from iproto_server.codec import msgpack as codec
-from iproto_server.protocol import IteratorType, Key, RequestType
-from iproto_server.tools.client import ServerUri
 
 _STREAM: Final = 1
 _SHOWN: Final = 200

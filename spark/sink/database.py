@@ -8,11 +8,10 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from pyspark_tarantool.source.remote.connection import FIRST_WITH_DATETIMES
-from pyspark_tarantool.source.schema.definitions import SpaceDefinition
-
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import FileType, XlogHeader
+from pyspark_tarantool.source.remote.connection import FIRST_WITH_DATETIMES
+from pyspark_tarantool.source.schema.definitions import SpaceDefinition
 
 LAST_SYSTEM_SPACE: Final = 511
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from pyspark.sql import DataFrame
+
 from pyspark_tarantool.sink.server_options import ServerOptions
 from pyspark_tarantool.source.errors import SourceError
 

@@ -23,11 +23,6 @@ from pyspark.sql.types import (
     TimestampNTZType,
     TimestampType,
 )
-from pyspark_tarantool.sink.database import Database, Rows
-from pyspark_tarantool.sink.snapshot_options import SnapshotOptions
-from pyspark_tarantool.sink.values import INTEGERS
-from pyspark_tarantool.source.errors import SourceError
-from pyspark_tarantool.source.schema.definitions import SpaceDefinition
 
 from iproto_server.box.api.box import Box
 from iproto_server.box.catalog.system_space_ids import CLUSTER, SCHEMA
@@ -36,6 +31,11 @@ from iproto_server.box.types.field_type import FieldType
 from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError
 from iproto_server.storage.vclock import VClock
+from pyspark_tarantool.sink.database import Database, Rows
+from pyspark_tarantool.sink.snapshot_options import SnapshotOptions
+from pyspark_tarantool.sink.values import INTEGERS
+from pyspark_tarantool.source.errors import SourceError
+from pyspark_tarantool.source.schema.definitions import SpaceDefinition
 
 _TYPES: Final[tuple[tuple[type[DataType], FieldType], ...]] = (
     (StringType, FieldType.STRING),

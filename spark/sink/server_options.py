@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, Self
 
+from iproto_server.tools.client import ServerUri
 from pyspark_tarantool.source.errors import SourceError
 from pyspark_tarantool.source.remote.option_values import (
     RETRIES,
@@ -15,8 +16,6 @@ from pyspark_tarantool.source.remote.option_values import (
     parse_seconds,
     parse_url,
 )
-
-from iproto_server.tools.client import ServerUri
 
 IN_FLIGHT: Final = 256
 BATCHES_SPACE: Final = "spark_batches"

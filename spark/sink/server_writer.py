@@ -23,6 +23,10 @@ from pyspark.sql.datasource import (
     WriterCommitMessage,
 )
 from pyspark.sql.types import StructType
+
+from iproto_server.codec import msgpack as codec
+from iproto_server.errors import BoxError
+from iproto_server.protocol import Key, RequestType
 from pyspark_tarantool.sink.batch_transaction import BatchTransaction, connect
 from pyspark_tarantool.sink.server_options import Operation, ServerOptions
 from pyspark_tarantool.sink.tuples import EXTRA, Tuples
@@ -31,10 +35,6 @@ from pyspark_tarantool.source.remote.connection import Connection, LostConnectio
 from pyspark_tarantool.source.remote.pipelined_client import PipelinedClient
 from pyspark_tarantool.source.remote.remote_space import find_space
 from pyspark_tarantool.source.schema.definitions import SpaceDefinition
-
-from iproto_server.codec import msgpack as codec
-from iproto_server.errors import BoxError
-from iproto_server.protocol import Key, RequestType
 
 _REQUESTS = {
     Operation.REPLACE: RequestType.REPLACE,

@@ -8,9 +8,6 @@ from typing import Any, Final
 
 import zstandard
 from pyarrow import fs
-from pyspark_tarantool.sink.database import LAST_SYSTEM_SPACE, AttachedSequence, Database, Rows
-from pyspark_tarantool.sink.snapshot_parts import Part, first_row
-from pyspark_tarantool.source.io.filesystem import locate
 
 from iproto_server.box.catalog.system_space_ids import SEQUENCE_DATA
 from iproto_server.codec import msgpack as codec
@@ -19,6 +16,9 @@ from iproto_server.storage.snapshot import SnapshotEncoder
 from iproto_server.storage.xlog import FileType
 from iproto_server.storage.xlog.block import COMPRESSION_LEVEL, END_MARKER, encode_block
 from iproto_server.storage.xlog.writer import sync_directory
+from pyspark_tarantool.sink.database import LAST_SYSTEM_SPACE, AttachedSequence, Database, Rows
+from pyspark_tarantool.sink.snapshot_parts import Part, first_row
+from pyspark_tarantool.source.io.filesystem import locate
 
 _COPIED: Final = 8 * 1024**2
 """The chunk size for copying, in bytes."""

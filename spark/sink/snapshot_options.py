@@ -8,9 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Self
 
-from pyspark_tarantool.source.errors import SourceError
-
 from iproto_server.box.types.field_type import FieldType
+from pyspark_tarantool.source.errors import SourceError
 
 SPACE_ID: Final = 512
 """The first id of user spaces."""

@@ -12,10 +12,6 @@ import numpy.typing as npt
 import zstandard
 from pandas.util import hash_array
 from pyspark.sql.datasource import WriterCommitMessage
-from pyspark_tarantool.sink.database import Database
-from pyspark_tarantool.source.errors import SourceError
-from pyspark_tarantool.source.io.filesystem import locate
-from pyspark_tarantool.source.schema.definitions import SpaceDefinition
 
 from iproto_server.box.index.index_def import IndexDef
 from iproto_server.box.key.key_def import distinct_entry_keys_of, distinct_key_of
@@ -23,6 +19,10 @@ from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError
 from iproto_server.storage.snapshot import SnapshotEncoder
 from iproto_server.storage.xlog.block import COMPRESSION_LEVEL, encode_block
+from pyspark_tarantool.sink.database import Database
+from pyspark_tarantool.source.errors import SourceError
+from pyspark_tarantool.source.io.filesystem import locate
+from pyspark_tarantool.source.schema.definitions import SpaceDefinition
 
 ROWS_OF_A_PART: Final = 2**40
 """Rows of a snapshot have ascending numbers; each part has a range of this size."""

@@ -16,6 +16,10 @@ from pyarrow import fs
 from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
+
+from iproto_server.storage.directory import file_name
+from iproto_server.storage.errors import XlogError
+from iproto_server.storage.xlog import FileType
 from pyspark_tarantool.sink.database import Database
 from pyspark_tarantool.sink.new_database import NewDatabase
 from pyspark_tarantool.sink.snapshot_assembler import assemble
@@ -26,10 +30,6 @@ from pyspark_tarantool.sink.tuples import Tuples
 from pyspark_tarantool.sink.unique_check import refuse_duplicates
 from pyspark_tarantool.source.errors import SourceError
 from pyspark_tarantool.source.io.filesystem import locate
-
-from iproto_server.storage.directory import file_name
-from iproto_server.storage.errors import XlogError
-from iproto_server.storage.xlog import FileType
 
 
 def snapshot_writer(options: Mapping[str, str], schema: StructType, overwrite: bool) -> DataSourceWriter:

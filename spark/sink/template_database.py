@@ -6,6 +6,10 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import Any
 
+from iproto_server.box.catalog.system_space_ids import SEQUENCE, SEQUENCE_DATA, SPACE_SEQUENCE
+from iproto_server.codec import msgpack as codec
+from iproto_server.storage.snapshot import read_snapshot
+from iproto_server.storage.xlog import XlogReader, decode_rows
 from pyspark_tarantool.sink.database import LAST_SYSTEM_SPACE, AttachedSequence, Database, Rows
 from pyspark_tarantool.source.errors import SourceError
 from pyspark_tarantool.source.io.byte_ranges import read_blocks, whole_file
@@ -14,11 +18,6 @@ from pyspark_tarantool.source.io.data_files import DataFile, DataFiles
 from pyspark_tarantool.source.io.filesystem import open_file
 from pyspark_tarantool.source.options import OnDamaged, ReadOptions
 from pyspark_tarantool.source.schema.definitions import read_definitions
-
-from iproto_server.box.catalog.system_space_ids import SEQUENCE, SEQUENCE_DATA, SPACE_SEQUENCE
-from iproto_server.codec import msgpack as codec
-from iproto_server.storage.snapshot import read_snapshot
-from iproto_server.storage.xlog import XlogReader, decode_rows
 
 _STEP = 3
 """The field of `_sequence` that contains the step."""

@@ -8,11 +8,11 @@ from typing import Any, Final
 
 import pyarrow
 from pyspark.sql.types import DataType, StringType, StructType
+
+from iproto_server.box.types.field_type import FieldType
 from pyspark_tarantool.sink.values import Convert, fitting, json_value, natural, same
 from pyspark_tarantool.source.errors import SourceError
 from pyspark_tarantool.source.schema.definitions import FieldDefinition, SpaceDefinition
-
-from iproto_server.box.types.field_type import FieldType
 
 EXTRA: Final = "_extra"
 """The column of `spark.read` for fields beyond those of the format, as a JSON array."""

@@ -11,13 +11,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
+
+from iproto_server.codec import msgpack as codec
+from iproto_server.storage.xlog import XlogReader
 from pyspark_tarantool.sink.snapshot_parts import Hashes, Part, UniqueKeys, hashes_of
 from pyspark_tarantool.source.errors import SourceError, shortened
 from pyspark_tarantool.source.io.filesystem import locate, open_file
 from pyspark_tarantool.source.schema.definitions import SpaceDefinition
-
-from iproto_server.codec import msgpack as codec
-from iproto_server.storage.xlog import XlogReader
 
 
 def refuse_duplicates(space: SpaceDefinition, parts: Sequence[Part]) -> None:

@@ -30,10 +30,10 @@ from pyspark.sql.types import (
     TimestampNTZType,
     TimestampType,
 )
-from pyspark_tarantool.source.errors import shortened
 
 from iproto_server.box.types.field_type import FieldType
 from iproto_server.codec.msgpack import Datetime, Interval
+from pyspark_tarantool.source.errors import shortened
 
 Convert = Callable[[Any], Any]
 """Converts a pyarrow value other than None for `codec.pack`."""

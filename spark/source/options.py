@@ -10,10 +10,9 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Final, Self, TypeVar
 
+from iproto_server.storage.vclock import VClock
 from pyspark_tarantool.source.delta_options import without_delta_names
 from pyspark_tarantool.source.errors import SourceError
-
-from iproto_server.storage.vclock import VClock
 
 PARTITION_BYTES: Final = 16 * 1024**2
 

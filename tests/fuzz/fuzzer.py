@@ -21,7 +21,7 @@ ROOM: Final = 512 * 1024**2
 def main() -> None:
     """Fuzz until libFuzzer's limit is reached or something is found."""
     name, *options = sys.argv[1:]
-    with atheris.instrument_imports(include=["iproto_server", "spark"]):
+    with atheris.instrument_imports(include=["iproto_server", "pyspark_tarantool"]):
         check = target(name).check
     mapped = int(Path("/proc/self/statm").read_text("ascii").split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (mapped + ROOM, mapped + ROOM))

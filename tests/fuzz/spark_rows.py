@@ -7,6 +7,13 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 import pyarrow as pa
+
+from iproto_server.codec import msgpack as codec
+from iproto_server.storage.errors import XlogError
+from iproto_server.storage.snapshot import SnapshotEncoder
+from iproto_server.storage.vclock import VClock
+from iproto_server.storage.xlog import Block, RowEncoder, RowType
+from iproto_server.storage.xlog.encoder import delete_body, insert_body, update_body, upsert_body
 from pyspark_tarantool.source.arrow.cell_arrays import integers, strings_of, texts
 from pyspark_tarantool.source.arrow.json_text import json_array
 from pyspark_tarantool.source.decode.log_rows import LogRows
@@ -20,13 +27,6 @@ from pyspark_tarantool.source.io.damage import DamageHandler
 from pyspark_tarantool.source.options import OnDamaged
 from pyspark_tarantool.source.schema.definitions import SpaceDefinition
 from pyspark_tarantool.source.state.log_folder import LogFolder, NeedsFullReplay
-
-from iproto_server.codec import msgpack as codec
-from iproto_server.storage.errors import XlogError
-from iproto_server.storage.snapshot import SnapshotEncoder
-from iproto_server.storage.vclock import VClock
-from iproto_server.storage.xlog import Block, RowEncoder, RowType
-from iproto_server.storage.xlog.encoder import delete_body, insert_body, update_body, upsert_body
 from tests.fuzz.draw import Draw
 from tests.fuzz.target import Target
 from tests.fuzz.twin import compared

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Final
 from zipfile import ZipFile
 
-import pyspark_tarantool.native
 import pytest
 
 import iproto_server.native
+import pyspark_tarantool.native
 from iproto_server.native import PURE_PYTHON
 from iproto_server.native.compiled_module import CompiledModule
 from iproto_server.native.sources import fingerprint, sources_in

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import pyspark_tarantool.native
 import pytest
 
 import iproto_server.native
+import pyspark_tarantool.native
 from iproto_server.native import PURE_PYTHON
 
 MARKS = ["needs_compiled_server", "needs_compiled_spark"]

@@ -34,12 +34,15 @@ def copy_project(copy: Path, folders: Iterable[str]) -> None:
 
     Parameters:
         copy: The folder to make.
-        folders: The folders of the project to copy; compiled modules in them are left out.
+        folders: The folders of the project to copy; compiled modules in them are left out. Links stay links.
     """
     copy.mkdir()
     for name in FILES:
         shutil.copy(REPOSITORY / name, copy)
     for folder in folders:
+        if (REPOSITORY / folder).is_symlink():
+            (copy / folder).symlink_to((REPOSITORY / folder).readlink())
+            continue
         ignored = shutil.ignore_patterns("__pycache__", "*.so", "node_modules", "results")
         shutil.copytree(REPOSITORY / folder, copy / folder, ignore=ignored)
 

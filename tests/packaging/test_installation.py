@@ -4,18 +4,21 @@ them out where pure Python is chosen."""
 from __future__ import annotations
 
 import subprocess
+import sys
 from pathlib import Path
 from typing import Final
+from zipfile import ZipFile
 
 import pytest
 
 from iproto_server.native import PURE_PYTHON
-from tests.packaging.project import copy_project, pip
+from tests.packaging.project import copy_project, pip, run
 from tests.programs import require_program
 
 FOLDERS: Final = ("iproto_server/native", "spark/native")
 CORE: Final = "iproto_server/engine/core"
 """Sources that both modules use."""
+FOLDERS: Final = ("iproto_server/native", "pyspark_tarantool/native")
 
 
 @pytest.fixture
@@ -38,9 +41,9 @@ def installed_files(project: Path, *suffixes: str) -> list[str]:
     return sorted(str(file.relative_to(target)) for file in target.rglob("*") if file.suffix in suffixes)
 
 
-@pytest.mark.parametrize("source", ["iproto_server/native/box.c", "spark/native/arrow_columns.c"])
+@pytest.mark.parametrize("source", ["iproto_server/native/box.c", "pyspark_tarantool/native/arrow_columns.c"])
 def test_a_compile_error_fails_the_installation(project: Path, source: str) -> None:
-    if source.startswith("spark"):  # the other module need not be compiled to see it
+    if source.startswith("pyspark"):  # the other module need not be compiled to see it
         for file in (project / FOLDERS[0]).glob("*.c"):
             if file.name != "reader.c":
                 file.write_text("")
@@ -109,7 +112,7 @@ def small_project(project: Path) -> Path:
     for folder in FOLDERS:
         for file in (project / folder).glob("*.c"):
             file.write_text("")
-    for source in ("iproto_server/native/module.c", "spark/native/module.c"):
+    for source in ("iproto_server/native/module.c", "pyspark_tarantool/native/module.c"):
         (project / source).write_text(MODULE)
     return project
 
@@ -160,3 +163,21 @@ def test_modules_are_fortified_once(small_project: Path, tmp_path: Path, flags: 
     for command in commands:
         assert command.count("_FORTIFY_SOURCE") == 1
         assert "-O3" in command
+
+
+EDITABLE: Final = "import sys; from setuptools import build_meta; build_meta.build_editable(sys.argv[1])"
+
+
+def test_an_editable_installation_is_a_path_entry(tmp_path: Path) -> None:
+    """Spark's search for data sources lists folders; it does not see packages that an import hook finds."""
+    project = tmp_path / "project"
+    copy_project(project, ("iproto_server", "queue_lua_compat", "spark", "pyspark_tarantool"))
+    command = ("env", "-C", project, sys.executable, "-c", EDITABLE, tmp_path)
+    done = run(*command, **{PURE_PYTHON: "1"})
+    assert done.returncode == 0, done.stderr
+    (wheel,) = tmp_path.glob("*.whl")
+    with ZipFile(wheel) as archive:
+        (entry,) = (name for name in archive.namelist() if ".dist-info/" not in name)
+        assert Path(entry).suffix == ".pth"
+        assert archive.read(entry).decode().split() == [str(project)]
+    assert (project / "pyspark_tarantool/__init__.py").is_file()

@@ -21,10 +21,10 @@ from iproto_server.program_version import PROGRAM_VERSION
 from tests.packaging.project import OFFLINE, REPOSITORY, copy_project, pip, run
 from tests.programs import require_program
 
-PACKAGES: Final = ("iproto_server", "queue_lua_compat", "spark")
-REPOSITORY_ONLY: Final = ("bench", "docs", "examples", "packaging", "tests", "tools")
-"""Folders of the source distribution that are not installed."""
-MODULES: Final = ("iproto_server/native/_native", "spark/native/_native")
+PACKAGES: Final = ("iproto_server", "queue_lua_compat", "pyspark_tarantool")
+REPOSITORY_ONLY: Final = ("bench", "docs", "examples", "packaging", "spark", "tests", "tools")
+"""Folders of the source distribution that are not installed, or under another name."""
+MODULES: Final = ("iproto_server/native/_native", "pyspark_tarantool/native/_native")
 
 BUILD_SDIST: Final = "import sys; from setuptools import build_meta; build_meta.build_sdist(sys.argv[1])"
 
@@ -219,7 +219,8 @@ def test_the_installed_command_tells_that_it_is_compiled(python: Path, tmp_path:
 
 def test_the_installed_spark_source_is_importable_and_compiled(python: Path, tmp_path: Path) -> None:
     program = (
-        "import pyspark_tarantool.data_source as source, pyspark_tarantool.native as native, pyspark_tarantool.session;"
+        "import pyspark_tarantool.data_source as source, pyspark_tarantool.session;"
+        "import pyspark_tarantool.native as native;"
         "print(source.__file__, native.IS_COMPILED, native.module.staleness())"
     )
     file, is_compiled, staleness = outside(python, tmp_path, "-c", program).split()

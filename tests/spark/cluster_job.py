@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pandas as pd
+
 from pyspark_tarantool import session
 
 
@@ -22,10 +23,9 @@ def tell(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
     import os
     from zlib import crc32
 
-    import pyspark_tarantool.native
-
     import iproto_server.native
-    import spark
+    import pyspark_tarantool
+    import pyspark_tarantool.native
 
     found: dict[str, Any] = {"rows": 0, "ids": 0, "payloads": 0}
     for frame in frames:
@@ -33,7 +33,7 @@ def tell(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
         found["ids"] += int(frame["id"].sum())
         found["payloads"] += sum(crc32(payload.encode()) for payload in frame["payload"])
     # Each executor has one process that all its Python workers come from.
-    found |= {"executor": os.getppid(), "package": spark.__file__}
+    found |= {"executor": os.getppid(), "package": pyspark_tarantool.__file__}
     found["compiled"] = iproto_server.native.IS_COMPILED and pyspark_tarantool.native.IS_COMPILED
     yield pd.DataFrame([found])
 

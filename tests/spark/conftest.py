@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 from pyspark.sql import SparkSession
-from pyspark_tarantool import session
 
+from pyspark_tarantool import session
 from tests.programs import require_program
 
 _PATIENCE = 400

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import tarantool
-from pyspark_tarantool.jobs.command_line import JobCommand
 
+from pyspark_tarantool.jobs.command_line import JobCommand
 from tests.running_server import QUEUE_APPLICATION, RunningServer
 
 

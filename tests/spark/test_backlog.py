@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
+
 from pyspark_tarantool.backlog import backlog_of, delayed_by_time_of, delayed_of, interval_for
 from pyspark_tarantool.jobs.backlog_report import fill_report
 from pyspark_tarantool.queues import TASKS

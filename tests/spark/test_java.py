@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from pyspark_tarantool.java import JavaError, find_java
 
 pytestmark = pytest.mark.process

@@ -12,10 +12,10 @@ from pathlib import Path
 from zlib import crc32
 
 import pyspark
-import pyspark_tarantool.native
 import pytest
 
 import iproto_server.native
+import pyspark_tarantool.native
 from tests.programs import REPOSITORY, require_program
 from tests.spark.sink.rows import columns
 from tests.spark.sink.test_snapshot_writer import load
@@ -58,9 +58,9 @@ def test_executors_read_side_by_side_with_what_was_sent_to_them(tmp_path: Path) 
         "SPARK_LOCAL_IP": "127.0.0.1",
     }
     there = subprocess.run(
-        [python, "-c", "import spark"], cwd=tmp_path, capture_output=True, text=True, check=False
+        [python, "-c", "import pyspark_tarantool"], cwd=tmp_path, capture_output=True, text=True, check=False
     )
-    assert "No module named 'spark'" in there.stderr
+    assert "No module named 'pyspark_tarantool'" in there.stderr
     done = subprocess.run(
         [sys.executable, REPOSITORY / "tests/spark/cluster_job.py", data],
         cwd=tmp_path,

@@ -30,6 +30,9 @@ from pyspark.sql.types import (
     StringType,
     TimestampType,
 )
+
+from iproto_server.box.types.field_type import FieldType
+from iproto_server.codec.msgpack import Datetime, Interval
 from pyspark_tarantool.source.arrow.cell_arrays import (
     CellConversion,
     booleans,
@@ -47,9 +50,6 @@ from pyspark_tarantool.source.arrow.json_text import (
     json_text,
     strings,
 )
-
-from iproto_server.box.types.field_type import FieldType
-from iproto_server.codec.msgpack import Datetime, Interval
 
 TIMESTAMP: Final = pa.timestamp("us", tz="UTC")
 

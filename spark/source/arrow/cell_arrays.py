@@ -11,6 +11,7 @@ from typing import Any, Final, Literal
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+
 from pyspark_tarantool.native import twin
 from pyspark_tarantool.source.arrow.json_text import json_array, quick_json
 from pyspark_tarantool.source.decode.packed import NIL, Cells, Octets, Offsets

@@ -11,6 +11,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql.types import DataType, StringType, StructType
+
+from iproto_server.box.key.key_part import Reader, reader_of
+from iproto_server.codec import msgpack as codec
+from iproto_server.storage.xlog import RowType
 from pyspark_tarantool.source.arrow.columns import NamedField, RowColumns, row_columns
 from pyspark_tarantool.source.arrow.json_text import json_array, json_cells
 from pyspark_tarantool.source.decode.log_rows import LogRows
@@ -19,10 +23,6 @@ from pyspark_tarantool.source.decode.packed_tuples import Tuples
 from pyspark_tarantool.source.errors import SourceError
 from pyspark_tarantool.source.options import ExtraFields, ReadOptions
 from pyspark_tarantool.source.schema.definitions import Definitions, SpaceDefinition
-
-from iproto_server.box.key.key_part import Reader, reader_of
-from iproto_server.codec import msgpack as codec
-from iproto_server.storage.xlog import RowType
 
 
 def tuples_around(name: str, rows: LogRows) -> Cells:

@@ -19,6 +19,8 @@ from pyspark.sql.types import (
     StructType,
     TimestampType,
 )
+
+from iproto_server.storage.xlog import Row, RowType
 from pyspark_tarantool.source.arrow.arrays import TIMESTAMP, timestamps
 from pyspark_tarantool.source.arrow.cell_arrays import packed
 from pyspark_tarantool.source.arrow.changed_tuples import (
@@ -35,8 +37,6 @@ from pyspark_tarantool.source.decode.packed import Offsets
 from pyspark_tarantool.source.errors import SourceError
 from pyspark_tarantool.source.options import ReadOptions, TuplesAs
 from pyspark_tarantool.source.schema.definitions import Definitions
-
-from iproto_server.storage.xlog import Row, RowType
 
 _PLAIN: Final[Mapping[str, tuple[DataType, pa.DataType]]] = {
     "lsn": (LongType(), pa.int64()),

@@ -19,6 +19,8 @@ from pyspark.sql.types import (
     StructType,
     TimestampType,
 )
+
+from iproto_server.box.types.field_type import FieldType
 from pyspark_tarantool.source.arrow.arrays import FAILURES, Conversion, conversion
 from pyspark_tarantool.source.arrow.cell_arrays import packed
 from pyspark_tarantool.source.arrow.filters import Filters
@@ -28,8 +30,6 @@ from pyspark_tarantool.source.decode.packed_tuples import Tuples
 from pyspark_tarantool.source.errors import SourceError
 from pyspark_tarantool.source.options import ExtraFields, NumberAs, ReadOptions, UnsignedAs
 from pyspark_tarantool.source.schema.definitions import SpaceDefinition
-
-from iproto_server.box.types.field_type import FieldType
 
 EXTRA: Final = "_extra"
 RAW: Final = "_raw"

@@ -29,12 +29,12 @@ from uuid import UUID
 import orjson
 import pyarrow as pa
 from msgpack import Timestamp
-from pyspark_tarantool.native import twin
-from pyspark_tarantool.source.decode.packed import Cells, Offsets
 
 from iproto_server.codec import msgpack as codec
 from iproto_server.codec.msgpack import Datetime, Interval
 from iproto_server.errors import BoxError
+from pyspark_tarantool.native import twin
+from pyspark_tarantool.source.decode.packed import Cells, Offsets
 
 _CYCLE_YEARS: Final = 400
 _CYCLE_SECONDS: Final = 146_097 * 86_400

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple, Self
 
+from iproto_server.storage.vclock import VClock
 from pyspark_tarantool.source.decode.cutoff import (
     LOCAL,
     LogRange,
@@ -20,8 +21,6 @@ from pyspark_tarantool.source.errors import SourceError
 from pyspark_tarantool.source.io.damage import DamageHandler
 from pyspark_tarantool.source.io.data_files import DataFile, LogPart, parts_of
 from pyspark_tarantool.source.options import LsnBound, ReadOptions
-
-from iproto_server.storage.vclock import VClock
 
 
 class ChangesRange(NamedTuple):

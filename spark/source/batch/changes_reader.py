@@ -11,6 +11,10 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 from pyspark.sql.types import StructField, StructType
+
+from iproto_server.storage.errors import LogGapError
+from iproto_server.storage.vclock import VCLOCK_MAX, VClock
+from iproto_server.storage.xlog import Row, RowType
 from pyspark_tarantool.source.arrow.changes_columns import PLAIN_TYPES, ChangesColumns
 from pyspark_tarantool.source.arrow.filters import Filters
 from pyspark_tarantool.source.batch.changes_range import ChangesRange
@@ -24,10 +28,6 @@ from pyspark_tarantool.source.io.damage import DamageHandler
 from pyspark_tarantool.source.io.data_files import DataFile, DataFiles, LogPart, parts_of
 from pyspark_tarantool.source.options import OnDamaged, ReadOptions, TuplesAs
 from pyspark_tarantool.source.schema.definitions import Definitions, SpaceDefinition, read_definitions
-
-from iproto_server.storage.errors import LogGapError
-from iproto_server.storage.vclock import VCLOCK_MAX, VClock
-from iproto_server.storage.xlog import Row, RowType
 
 logger = logging.getLogger("pyspark_tarantool.source")
 

@@ -6,13 +6,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
+from iproto_server.storage.vclock import VClock
+from iproto_server.storage.xlog import Row
 from pyspark_tarantool.source.decode.log_span import LogSpan, transactions_of
 from pyspark_tarantool.source.errors import SourceError
 from pyspark_tarantool.source.io.damage import DamageHandler
 from pyspark_tarantool.source.io.data_files import DataFile, LogPart
-
-from iproto_server.storage.vclock import VClock
-from iproto_server.storage.xlog import Row
 
 LOCAL: Final = 0
 """The member id of rows of local spaces."""

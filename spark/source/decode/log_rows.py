@@ -8,11 +8,11 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
-from pyspark_tarantool.source.decode.packed import Buffer, Cells, Offsets
-from pyspark_tarantool.source.decode.packed_tuples import Tuples
 
 from iproto_server.codec import msgpack as codec
 from iproto_server.storage.xlog import Change, Row, RowType
+from pyspark_tarantool.source.decode.packed import Buffer, Cells, Offsets
+from pyspark_tarantool.source.decode.packed_tuples import Tuples
 
 _OLD_TUPLE: Final = b"\x2c"
 _NEW_TUPLE: Final = b"\x2d"

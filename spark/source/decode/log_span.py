@@ -7,6 +7,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 import numpy as np
+
+from iproto_server.box.catalog.system_space_ids import COLLATION, INDEX, SPACE, TRUNCATE
+from iproto_server.storage.errors import LogGapError, XlogError
+from iproto_server.storage.vclock import VCLOCK_MAX, VClock
+from iproto_server.storage.xlog import Block, Change, Row, RowType, decode_rows
+from iproto_server.storage.xlog.decoder import change_of, decode_changes
 from pyspark_tarantool.source.decode.log_rows import LSN_MAX, LogRows
 from pyspark_tarantool.source.decode.packed import Buffer
 from pyspark_tarantool.source.decode.row_scanner import is_whole, plain_rows
@@ -21,12 +27,6 @@ from pyspark_tarantool.source.io.byte_ranges import (
 )
 from pyspark_tarantool.source.io.damage import DamageHandler
 from pyspark_tarantool.source.io.data_files import DataFile, LogPart
-
-from iproto_server.box.catalog.system_space_ids import COLLATION, INDEX, SPACE, TRUNCATE
-from iproto_server.storage.errors import LogGapError, XlogError
-from iproto_server.storage.vclock import VCLOCK_MAX, VClock
-from iproto_server.storage.xlog import Block, Change, Row, RowType, decode_rows
-from iproto_server.storage.xlog.decoder import change_of, decode_changes
 
 DEFINING: Final = frozenset({COLLATION, SPACE, INDEX, TRUNCATE})
 """The system spaces whose rows define other spaces or truncate them."""

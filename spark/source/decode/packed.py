@@ -13,10 +13,10 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
-from pyspark_tarantool.native import twin
 
 from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError
+from pyspark_tarantool.native import twin
 
 Offsets = npt.NDArray[np.int64]
 Octets = npt.NDArray[np.uint8]

@@ -18,13 +18,13 @@ from uuid import UUID
 
 import numpy as np
 import numpy.typing as npt
-from pyspark_tarantool.source.decode.packed import Cells
-from pyspark_tarantool.source.decode.packed_tuples import Tuples
 
 from iproto_server.box.key.key_def import KeyDef
 from iproto_server.box.key.key_part import KeyPart
 from iproto_server.box.types.field_type import FieldType
 from iproto_server.codec import msgpack as codec
+from pyspark_tarantool.source.decode.packed import Cells
+from pyspark_tarantool.source.decode.packed_tuples import Tuples
 
 KeyFunction = Callable[[bytes], bytes]
 """Maps a packed array to a key."""

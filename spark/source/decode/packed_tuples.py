@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
+
 from pyspark_tarantool.source.decode.packed import Buffer, Cells, Offsets
 
 

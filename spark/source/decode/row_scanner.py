@@ -14,14 +14,14 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+
+from iproto_server.storage.errors import XlogError
+from iproto_server.storage.xlog import Block, Row, RowType, decode_rows
 from pyspark_tarantool.native import twin
 from pyspark_tarantool.source.decode.log_rows import LSN_MAX, LogRows
 from pyspark_tarantool.source.decode.packed import Buffer, Cells, Offsets, forms_of
 from pyspark_tarantool.source.decode.packed_tuples import Tuples
 from pyspark_tarantool.source.io.damage import DamageHandler
-
-from iproto_server.storage.errors import XlogError
-from iproto_server.storage.xlog import Block, Row, RowType, decode_rows
 
 _INSERT, _REPLACE, _UPDATE, _DELETE, _UPSERT = map(
     int, (RowType.INSERT, RowType.REPLACE, RowType.UPDATE, RowType.DELETE, RowType.UPSERT)

@@ -11,15 +11,15 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 import numpy as np
-from pyspark_tarantool.native import twin
-from pyspark_tarantool.source.decode.packed import Buffer, Offsets
-from pyspark_tarantool.source.decode.packed_tuples import Tuples
-from pyspark_tarantool.source.io.damage import DamageHandler
 
 from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError
 from iproto_server.storage.errors import XlogError
 from iproto_server.storage.xlog import Block, RowType, decode_rows, decode_tuples
+from pyspark_tarantool.native import twin
+from pyspark_tarantool.source.decode.packed import Buffer, Offsets
+from pyspark_tarantool.source.decode.packed_tuples import Tuples
+from pyspark_tarantool.source.io.damage import DamageHandler
 
 _BEGINNING: Final = 64
 """The maximum size in bytes of a header and the prefix of a body."""

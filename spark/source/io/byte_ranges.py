@@ -13,12 +13,11 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Final, NamedTuple, TypeVar
 
+from iproto_server.storage.errors import TruncatedFileError, XlogError
+from iproto_server.storage.xlog import Block, FileType, XlogReader
 from pyspark_tarantool.source.io.damage import DamageHandler
 from pyspark_tarantool.source.io.data_files import DataFile
 from pyspark_tarantool.source.io.filesystem import open_file
-
-from iproto_server.storage.errors import TruncatedFileError, XlogError
-from iproto_server.storage.xlog import Block, FileType, XlogReader
 
 _SMALLEST: Final = 64 * 1024
 """The minimum size of a range: each search reads about as much."""

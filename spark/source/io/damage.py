@@ -8,10 +8,9 @@ import uuid
 from types import TracebackType
 from typing import Self
 
+from iproto_server.storage.errors import XlogError
 from pyspark_tarantool.source.io.filesystem import locate
 from pyspark_tarantool.source.options import OnDamaged, ReadOptions
-
-from iproto_server.storage.errors import XlogError
 
 logger = logging.getLogger("pyspark_tarantool.source")
 

@@ -7,15 +7,14 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import BinaryIO, NamedTuple
 
-from pyspark_tarantool.source.errors import SourceError
-from pyspark_tarantool.source.io.filesystem import FoundFile, find_files, open_file
-from pyspark_tarantool.source.options import ReadOptions
-
 from iproto_server.storage.errors import LogGapError, TruncatedFileError
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import FileType, XlogHeader
 from iproto_server.storage.xlog.block import END_MARKER, MARKER_SIZE
 from iproto_server.storage.xlog.header import HEADER_MAX
+from pyspark_tarantool.source.errors import SourceError
+from pyspark_tarantool.source.io.filesystem import FoundFile, find_files, open_file
+from pyspark_tarantool.source.options import ReadOptions
 
 
 class DataFile(NamedTuple):

@@ -8,9 +8,9 @@ from fnmatch import translate
 from typing import BinaryIO, Final, NamedTuple, cast
 
 from pyarrow import fs
-from pyspark_tarantool.source.errors import SourceError
 
 from iproto_server.storage.xlog import FileType
+from pyspark_tarantool.source.errors import SourceError
 
 SUFFIXES: Final = tuple(file_type.suffix for file_type in FileType)
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")

@@ -14,8 +14,6 @@ import socket
 from time import monotonic
 from typing import Any, Final, NamedTuple, Self
 
-from pyspark_tarantool.source.errors import SourceError
-
 from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.password import CHAP_SHA1
@@ -24,6 +22,7 @@ from iproto_server.protocol.auth import scramble
 from iproto_server.protocol.constants import CHUNK, ERROR_FLAG
 from iproto_server.protocol.greeting import GREETING_SIZE
 from iproto_server.tools.client import ServerUri
+from pyspark_tarantool.source.errors import SourceError
 
 FIRST_WITH_DATETIMES: Final = (2, 10)
 """The first version of Tarantool with datetimes and intervals, and with streams and their transactions."""

@@ -16,10 +16,10 @@ from pyspark.sql.datasource import (
     LessThan,
     LessThanOrEqual,
 )
-from pyspark_tarantool.source.arrow.filters import Condition
-from pyspark_tarantool.source.schema.definitions import SpaceDefinition
 
 from iproto_server.box.types.field_type import FieldType
+from pyspark_tarantool.source.arrow.filters import Condition
+from pyspark_tarantool.source.schema.definitions import SpaceDefinition
 
 _LEAST: Final = {FieldType.UNSIGNED: 0, FieldType.INTEGER: -(2**63)}
 _MOST: Final = 2**64 - 1

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from pyspark_tarantool.source.errors import SourceError
-
 from iproto_server.tools.client import ServerUri
+from pyspark_tarantool.source.errors import SourceError
 
 TIMEOUT: Final = 60.0
 RETRIES: Final = 3

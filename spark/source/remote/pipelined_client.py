@@ -8,12 +8,11 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Final, NamedTuple, Self, TypeVar
 
-from pyspark_tarantool.source.errors import SourceError, shortened
-from pyspark_tarantool.source.remote.connection import Answer, Connection, LostConnectionError
-
 from iproto_server.codec import msgpack as codec
 from iproto_server.protocol import RequestType
 from iproto_server.tools.client import ServerUri
+from pyspark_tarantool.source.errors import SourceError, shortened
+from pyspark_tarantool.source.remote.connection import Answer, Connection, LostConnectionError
 
 logger = logging.getLogger("pyspark_tarantool.sink")
 

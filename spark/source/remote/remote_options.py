@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Self
 
+from iproto_server.tools.client import ServerUri
 from pyspark_tarantool.source.errors import SourceError
 from pyspark_tarantool.source.options import Mode, ReadOptions
 from pyspark_tarantool.source.remote.option_values import (
@@ -15,8 +16,6 @@ from pyspark_tarantool.source.remote.option_values import (
     parse_seconds,
     parse_url,
 )
-
-from iproto_server.tools.client import ServerUri
 
 PARTITIONS: Final = 8
 PAGE_ROWS: Final = 1000
@@ -33,6 +32,9 @@ _OF_FILES: Final = (
     "tuples",
 )
 """Options that only the files of a server have."""
+
+_OF_WRITERS: Final = ("operation", "in_flight")
+"""Options of a table into which rows may be inserted."""
 
 _HOSTS, _USER, _PASSWORD, _SPACE = (
     "tarantool.hosts",
@@ -77,6 +79,8 @@ class RemoteOptions:
             SourceError: If one is missing, unknown or wrong; the message names it, without a password.
         """
         options = {name.lower(): text for name, text in given.items()}
+        for name in _OF_WRITERS:
+            options.pop(name, None)
         for name in _OF_FILES:
             if name in options:
                 raise SourceError(f'the option "{name}" is for files, not for a server')

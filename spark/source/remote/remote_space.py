@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from iproto_server.protocol import IteratorType, Key, RequestType
 from pyspark_tarantool.source.errors import SourceError
 from pyspark_tarantool.source.remote.connection import Connection
 from pyspark_tarantool.source.schema.definitions import SpaceDefinition
-
-from iproto_server.protocol import IteratorType, Key, RequestType
 
 # Views of the system spaces, which show each user the accessible objects.
 _VCOLLATION: Final = 277

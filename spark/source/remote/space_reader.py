@@ -17,6 +17,10 @@ from typing import Any, Final
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 from pyspark.sql.types import StructField, StructType
+
+from iproto_server.box.key.key_part import reader_of
+from iproto_server.codec import msgpack as codec
+from iproto_server.protocol import IteratorType, Key, RequestType
 from pyspark_tarantool.source.arrow.columns import row_columns
 from pyspark_tarantool.source.arrow.filters import Filters
 from pyspark_tarantool.source.batch.worker import WorkerSetup
@@ -27,10 +31,6 @@ from pyspark_tarantool.source.remote.pipelined_client import PipelinedClient
 from pyspark_tarantool.source.remote.remote_options import RemoteOptions
 from pyspark_tarantool.source.remote.remote_space import find_space
 from pyspark_tarantool.source.schema.definitions import SpaceDefinition
-
-from iproto_server.box.key.key_part import reader_of
-from iproto_server.codec import msgpack as codec
-from iproto_server.protocol import IteratorType, Key, RequestType
 
 _METADATA: Final = "tarantool.remote_space"
 """The schema carries the space to the reader, which Spark creates in another process."""

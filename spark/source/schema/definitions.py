@@ -9,12 +9,6 @@ from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from pyspark_tarantool.native import IS_COMPILED
-from pyspark_tarantool.source.errors import SourceError
-from pyspark_tarantool.source.io.block_filter import BlockFilter
-from pyspark_tarantool.source.io.byte_ranges import FileRange, read_blocks, scan_parts, whole_file
-from pyspark_tarantool.source.io.damage import DamageHandler
-from pyspark_tarantool.source.io.data_files import DataFile
 
 from iproto_server.box.catalog.system_space_ids import COLLATION, INDEX, SPACE
 from iproto_server.box.index.index_def import IndexDef, without_exclude_null
@@ -27,6 +21,12 @@ from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.storage.errors import XlogError
 from iproto_server.storage.xlog import Block, Row, RowType, decode_rows
+from pyspark_tarantool.native import IS_COMPILED
+from pyspark_tarantool.source.errors import SourceError
+from pyspark_tarantool.source.io.block_filter import BlockFilter
+from pyspark_tarantool.source.io.byte_ranges import FileRange, read_blocks, scan_parts, whole_file
+from pyspark_tarantool.source.io.damage import DamageHandler
+from pyspark_tarantool.source.io.data_files import DataFile
 
 _KEY_SIZES: Final = {SPACE: 1, INDEX: 2, COLLATION: 1}
 """The system spaces that are read, and the number of fields of their primary keys, which come first."""

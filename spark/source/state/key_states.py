@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+
 from pyspark_tarantool.native import twin
 from pyspark_tarantool.source.decode.packed import Cells, Offsets
 

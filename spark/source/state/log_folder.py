@@ -12,6 +12,14 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
+
+from iproto_server.box.memtx.row_applier import UNFIT, in_words
+from iproto_server.box.tuple.field_rules import places_of
+from iproto_server.box.types.field_type import FieldType
+from iproto_server.box.update import apply_update, apply_upsert, parse_update
+from iproto_server.codec import msgpack as codec
+from iproto_server.storage.vclock import VClock
+from iproto_server.storage.xlog import Change, RowType
 from pyspark_tarantool.source.decode.log_rows import LogRows
 from pyspark_tarantool.source.decode.log_span import ContinuityCheck, PerMember, by_member
 from pyspark_tarantool.source.decode.packed import Buffer
@@ -26,14 +34,6 @@ from pyspark_tarantool.source.state.key_states import (
     quick_operations,
     record,
 )
-
-from iproto_server.box.memtx.row_applier import UNFIT, in_words
-from iproto_server.box.tuple.field_rules import places_of
-from iproto_server.box.types.field_type import FieldType
-from iproto_server.box.update import apply_update, apply_upsert, parse_update
-from iproto_server.codec import msgpack as codec
-from iproto_server.storage.vclock import VClock
-from iproto_server.storage.xlog import Change, RowType
 
 logger = logging.getLogger("pyspark_tarantool.source")
 

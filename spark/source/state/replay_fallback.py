@@ -6,13 +6,6 @@ or field names are altered later. One task then keeps all rows of the space in m
 
 from __future__ import annotations
 
-from pyspark_tarantool.source.decode.log_span import counting
-from pyspark_tarantool.source.errors import SourceError
-from pyspark_tarantool.source.io.byte_ranges import read_blocks, whole_file
-from pyspark_tarantool.source.io.damage import DamageHandler
-from pyspark_tarantool.source.io.data_files import DataFile
-from pyspark_tarantool.source.state.state_files import StateFiles
-
 from iproto_server.box.api.box import Box
 from iproto_server.box.catalog.loader import Loader
 from iproto_server.box.catalog.system_space_ids import SYSTEM_ID_MAX
@@ -20,6 +13,12 @@ from iproto_server.box.catalog.sysview import SysviewSpace
 from iproto_server.box.memtx.row_applier import UNFIT, in_words
 from iproto_server.storage.errors import XlogError
 from iproto_server.storage.xlog import Block, Change, RowType, decode_rows
+from pyspark_tarantool.source.decode.log_span import counting
+from pyspark_tarantool.source.errors import SourceError
+from pyspark_tarantool.source.io.byte_ranges import read_blocks, whole_file
+from pyspark_tarantool.source.io.damage import DamageHandler
+from pyspark_tarantool.source.io.data_files import DataFile
+from pyspark_tarantool.source.state.state_files import StateFiles
 
 
 def replay(

@@ -7,6 +7,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+from iproto_server.box.catalog.system_space_ids import INDEX, SPACE, TRUNCATE
+from iproto_server.codec import msgpack as codec
+from iproto_server.storage.errors import LogGapError
+from iproto_server.storage.vclock import VClock
+from iproto_server.storage.xlog import Row, RowType
 from pyspark_tarantool.source.decode.cutoff import (
     Cutoff,
     LogRange,
@@ -24,12 +29,6 @@ from pyspark_tarantool.source.io.damage import DamageHandler
 from pyspark_tarantool.source.io.data_files import DataFile, DataFiles, LogPart
 from pyspark_tarantool.source.options import Mode, ReadOptions
 from pyspark_tarantool.source.schema.definitions import SpaceDefinition, read_system_rows
-
-from iproto_server.box.catalog.system_space_ids import INDEX, SPACE, TRUNCATE
-from iproto_server.codec import msgpack as codec
-from iproto_server.storage.errors import LogGapError
-from iproto_server.storage.vclock import VClock
-from iproto_server.storage.xlog import Row, RowType
 
 
 class Truncation(NamedTuple):

@@ -22,6 +22,10 @@ from typing import Final, NamedTuple
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 from pyspark.sql.types import StructType
+
+from iproto_server.storage.errors import XlogError
+from iproto_server.storage.vclock import VClock
+from iproto_server.storage.xlog import Change
 from pyspark_tarantool.source.arrow.columns import row_columns
 from pyspark_tarantool.source.arrow.filters import Filters
 from pyspark_tarantool.source.batch.worker import WorkerSetup
@@ -42,10 +46,6 @@ from pyspark_tarantool.source.options import OnDamaged, ReadOptions
 from pyspark_tarantool.source.state.log_folder import LogFolder, NeedsFullReplay
 from pyspark_tarantool.source.state.replay_fallback import replay
 from pyspark_tarantool.source.state.state_files import StateFiles, Truncation
-
-from iproto_server.storage.errors import XlogError
-from iproto_server.storage.vclock import VClock
-from iproto_server.storage.xlog import Change
 
 BATCH_ROWS: Final = 8192
 """The maximum number of tuples in a batch of individually packed tuples."""

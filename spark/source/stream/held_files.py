@@ -8,10 +8,9 @@ from pathlib import Path
 from threading import Event, Lock, Thread
 from typing import Final
 
+from iproto_server.storage.xlog import FileType
 from pyspark_tarantool.source.errors import SourceError
 from pyspark_tarantool.source.io.filesystem import find_files, locate
-
-from iproto_server.storage.xlog import FileType
 
 _INTERVAL: Final = 0.2
 """Seconds between two looks for new logs."""

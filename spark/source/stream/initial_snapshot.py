@@ -9,6 +9,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
+
+from iproto_server.storage.vclock import VClock
+from iproto_server.storage.xlog import Block, RowType
 from pyspark_tarantool.source.arrow.changes_columns import ChangesColumns
 from pyspark_tarantool.source.arrow.filters import Filters
 from pyspark_tarantool.source.decode.log_rows import LogRows
@@ -28,9 +31,6 @@ from pyspark_tarantool.source.io.byte_ranges import (
 from pyspark_tarantool.source.io.damage import DamageHandler
 from pyspark_tarantool.source.io.data_files import DataFile
 from pyspark_tarantool.source.stream.live_logs import START_OVER, name_of
-
-from iproto_server.storage.vclock import VClock
-from iproto_server.storage.xlog import Block, RowType
 
 SNAPSHOT_KEY: Final = "snapshot"
 """The key, in offsets within a snapshot, of the place in it."""

@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
 
 from pyarrow import fs
+
+from iproto_server.storage.vclock import VClock
+from iproto_server.storage.xlog import FileType
 from pyspark_tarantool.source.errors import SourceError
 from pyspark_tarantool.source.io.data_files import DataFile, LogPart, inspect_file, parts_of
 from pyspark_tarantool.source.io.filesystem import find_files, locate
 from pyspark_tarantool.source.options import ReadOptions
 from pyspark_tarantool.source.stream.held_files import HeldFiles
 from pyspark_tarantool.source.stream.offset import Offset, rows_between
-
-from iproto_server.storage.vclock import VClock
-from iproto_server.storage.xlog import FileType
 
 SETTLING: Final = 1.0
 """Seconds without a change of the file after which its last rows count.

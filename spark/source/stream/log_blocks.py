@@ -7,13 +7,12 @@ from io import SEEK_END
 from types import TracebackType
 from typing import Final, Self
 
-from pyspark_tarantool.source.io.damage import DamageHandler
-from pyspark_tarantool.source.io.data_files import LogPart
-from pyspark_tarantool.source.io.filesystem import open_file
-
 from iproto_server.storage.errors import TruncatedFileError, XlogError
 from iproto_server.storage.xlog import Block, XlogReader
 from iproto_server.storage.xlog.block import BLOCK_SIZE, HEAD_SIZE
+from pyspark_tarantool.source.io.damage import DamageHandler
+from pyspark_tarantool.source.io.data_files import LogPart
+from pyspark_tarantool.source.io.filesystem import open_file
 
 _UNLIMITED: Final = 2**63
 

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Final, NamedTuple, TypeVar
 
+from iproto_server.storage.errors import LogGapError, XlogError
 from pyspark_tarantool.source.batch.changes_range import ChangesRange
 from pyspark_tarantool.source.errors import SourceError
 from pyspark_tarantool.source.io.damage import DamageHandler
@@ -17,8 +18,6 @@ from pyspark_tarantool.source.stream.live_logs import START_OVER, LiveLogs, cove
 from pyspark_tarantool.source.stream.live_schema import LiveSchema
 from pyspark_tarantool.source.stream.log_walk import LogWalk, Span
 from pyspark_tarantool.source.stream.offset import Offset
-
-from iproto_server.storage.errors import LogGapError, XlogError
 
 _Result = TypeVar("_Result")
 

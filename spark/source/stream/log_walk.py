@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from iproto_server.storage.errors import XlogError
+from iproto_server.storage.vclock import VClock
+from iproto_server.storage.xlog import Block, Change, Row, decode_rows
+from iproto_server.storage.xlog.decoder import change_of, decode_changes
 from pyspark_tarantool.source.errors import SourceError
 from pyspark_tarantool.source.io.damage import DamageHandler
 from pyspark_tarantool.source.io.data_files import DataFile, LogPart
@@ -12,11 +16,6 @@ from pyspark_tarantool.source.stream.live_logs import START_OVER, NewestLog, nam
 from pyspark_tarantool.source.stream.live_schema import LiveSchema
 from pyspark_tarantool.source.stream.log_blocks import LogBlocks
 from pyspark_tarantool.source.stream.offset import Offset, RowFingerprint, later, rows_between
-
-from iproto_server.storage.errors import XlogError
-from iproto_server.storage.vclock import VClock
-from iproto_server.storage.xlog import Block, Change, Row, decode_rows
-from iproto_server.storage.xlog.decoder import change_of, decode_changes
 
 
 class Span(NamedTuple):

@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from struct import pack
 from typing import Any, Final, NamedTuple, Self
 
-from pyspark_tarantool.source.errors import SourceError
-
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import Row
 from iproto_server.storage.xlog.block import checksum
+from pyspark_tarantool.source.errors import SourceError
 
 STARTING: Final = "starting"
 """The key of an initial offset, whose value is that of the option `starting`."""

@@ -6,6 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql.datasource import InputPartition
+
+from iproto_server.storage.vclock import VClock
+from iproto_server.storage.xlog import Block
 from pyspark_tarantool.source.arrow.changes_columns import ChangesColumns
 from pyspark_tarantool.source.errors import SourceError
 from pyspark_tarantool.source.io.block_filter import BlockFilter
@@ -14,9 +17,6 @@ from pyspark_tarantool.source.io.damage import DamageHandler
 from pyspark_tarantool.source.stream.live_logs import START_OVER
 from pyspark_tarantool.source.stream.log_walk import Span
 from pyspark_tarantool.source.stream.offset import earlier
-
-from iproto_server.storage.vclock import VClock
-from iproto_server.storage.xlog import Block
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,10 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 from pyspark.sql.types import StructType
+
+from iproto_server.box.catalog.system_space_ids import SPACE
+from iproto_server.storage.vclock import VClock
+from iproto_server.storage.xlog import RowType
 from pyspark_tarantool.source.arrow.changes_columns import ChangesColumns
 from pyspark_tarantool.source.arrow.filters import Filters
 from pyspark_tarantool.source.batch.changes_reader import known_spaces, space_of
@@ -49,10 +53,6 @@ from pyspark_tarantool.source.stream.live_logs import START_OVER
 from pyspark_tarantool.source.stream.log_tail import Advance, LogTail, with_retries
 from pyspark_tarantool.source.stream.offset import SINCE, STARTING, Offset
 from pyspark_tarantool.source.stream.stream_parts import StreamPart, StreamRange, blocks_of, split_spans
-
-from iproto_server.box.catalog.system_space_ids import SPACE
-from iproto_server.storage.vclock import VClock
-from iproto_server.storage.xlog import RowType
 
 _RESOLVED: Final = ("lsn ", "time ")
 """The beginnings of initial offsets that the logs resolve."""

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
+
 from pyspark_tarantool.backlog import backlog
 from pyspark_tarantool.export import export
 from pyspark_tarantool.suspects import suspects
-
 from tests.programs import REPOSITORY
 from tests.spark.interpreted import interpreted
 from tests.spark.jobs_data import damaged, run, tutorial_directory
@@ -89,7 +89,8 @@ class TestResults:
         outcome = run(export, *arguments)
         assert outcome.status == 1
         assert outcome.errors[-1] == (
-            f"pyspark_tarantool.export: {tmp_path}/tuples already exists: choose another --output, or use --overwrite"
+            f"pyspark_tarantool.export: {tmp_path}/tuples already exists: "
+            "choose another --output, or use --overwrite"
         )
         assert run(export, *arguments, "--overwrite").status == 0
         (file,) = (tmp_path / "tuples").glob("*.csv")
@@ -206,11 +207,8 @@ class TestWrongCommandLines:
     )
     def test_they_are_one_line(self, arguments: list[str], sentence: str) -> None:
         outcome = run(backlog, *arguments)
-        assert (outcome.status, outcome.output, outcome.errors) == (
-            2,
-            "",
-            [f"pyspark_tarantool.backlog: {sentence}"],
-        )
+        error = f"pyspark_tarantool.backlog: {sentence}"
+        assert (outcome.status, outcome.output, outcome.errors) == (2, "", [error])
 
     def test_nothing_to_read_is_one_line(self, tmp_path: Path) -> None:
         outcome = run(backlog, tmp_path / "nosuch", "--queue", "tutorial")
@@ -222,7 +220,7 @@ class TestWrongCommandLines:
         outcome = run(job, "--help")  # type: ignore[arg-type]
         assert outcome.status == 0
         _, _, examples = outcome.output.partition("Examples:\n")
-        assert examples.count("python -m spark.") >= 3
+        assert examples.count("python -m pyspark_tarantool.") >= 3
 
 
 def test_without_java_there_is_one_line(tmp_path: Path) -> None:
@@ -241,3 +239,28 @@ def test_without_java_there_is_one_line(tmp_path: Path) -> None:
     (line,) = done.stderr.splitlines()
     assert line.startswith("pyspark_tarantool.backlog: Spark needs Java ")
     assert "apt-get install" in line
+
+
+@pytest.mark.parametrize("master", ["foo", "local[", "spark:", "sparkHOST:7077"])
+def test_what_is_no_master_is_refused_before_java_starts(tmp_path: Path, master: str) -> None:
+    outcome = run(backlog, tmp_path, "--queue", "tutorial", "--master", master)
+    sentence = f"it is {master!r}, not like local[2], yarn, spark://HOST:PORT or k8s://URL"
+    error = f"pyspark_tarantool.backlog: Invalid value for '--master': {sentence}"
+    assert (outcome.status, outcome.output, outcome.errors) == (2, "", [error])
+
+
+def test_the_clock_of_a_job_begins_before_spark_starts(
+    directory: Path, monkeypatch: pytest.MonkeyPatch, spark: SparkSession
+) -> None:
+    """Spark needs 15 seconds here; the first message comes after them."""
+    now = [100.0]
+    monkeypatch.setattr("pyspark_tarantool.jobs.job.time.monotonic", lambda: now[0])
+
+    def start(*_: object) -> SparkSession:
+        now[0] += 15
+        return spark
+
+    monkeypatch.setattr("pyspark_tarantool.jobs.command_line.sessions.start", start)
+    outcome = run(backlog, directory, "--queue", "tutorial")
+    assert outcome.status == 0, outcome.errors
+    assert outcome.errors[0].startswith("   15.0 s  reading ")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from pyspark.errors import AnalysisException, PySparkException
+
 from pyspark_tarantool.jobs.error_messages import sentence_of
 
 WORKER = """\

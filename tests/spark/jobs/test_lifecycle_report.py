@@ -5,8 +5,10 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
 from pyspark.sql import Row
-from pyspark_tarantool.jobs.lifecycle_report import Histogram, fill_report, points_of
+
+from pyspark_tarantool.jobs.lifecycle_report import Histogram, fill_report, points_of, whole_points
 from pyspark_tarantool.jobs.task_lifetimes import MEASURES, SHARES
 from pyspark_tarantool.report import Report
 
@@ -61,6 +63,23 @@ def test_many_minutes_are_put_together() -> None:
     assert points[1].counts["puts"] == 5
     assert points[1].backlog == 9, "that at the end"
     assert points[1].times["service_p99_s"] == 0.9, "the greatest"
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "whole"),
+    [
+        (30, 150, [False, True, False]),
+        (0, 180, [True, True, True]),
+        (30, 50, [True, True, True]),
+    ],
+)
+def test_minutes_that_the_logs_cover_in_part_are_left_out(
+    begin: float, end: float, whole: list[bool]
+) -> None:
+    """Unless there are no others."""
+    span, points = points_of([minute(each, 1, puts=1) for each in range(3)])
+    logged = (BEGIN + timedelta(seconds=begin), BEGIN + timedelta(seconds=end))
+    assert whole_points(points, span, logged) == whole
 
 
 def test_years_are_shown_in_few_points() -> None:

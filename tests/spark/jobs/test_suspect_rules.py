@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
+
 from pyspark_tarantool.jobs.suspect_rules import (
     BURIED,
     COMES_BACK,
@@ -17,6 +18,7 @@ from pyspark_tarantool.jobs.suspect_rules import (
     histories_of,
     levels_of,
     suspects_of,
+    with_payloads,
 )
 from pyspark_tarantool.jobs.suspects_report import fill_report
 from pyspark_tarantool.queues import EVENTS, TASKS
@@ -30,6 +32,10 @@ def ago(seconds: float) -> datetime:
     return NOW - timedelta(seconds=seconds)
 
 
+def moments(row: Row, *columns: str) -> list[datetime]:
+    return [row[column].astimezone(UTC) for column in columns]
+
+
 class Log:
     """A log of events, oldest first."""
 
@@ -38,12 +44,19 @@ class Log:
         self._statuses: dict[tuple[str, str], str | None] = {}
 
     def add(
-        self, queue: str, task: str, seconds_ago: float, event: str, status: str | None, life: int = 1
+        self,
+        queue: str,
+        task: str,
+        seconds_ago: float,
+        event: str,
+        status: str | None,
+        life: int = 1,
+        **more: object,
     ) -> None:
         before = self._statuses.get((queue, task))
         self._statuses[queue, task] = status
         row = {"queue": queue, "id": task, "life": life, "at": ago(seconds_ago), "number": len(self.rows) + 1}
-        self.rows.append({**row, "event": event, "status_before": before, "status_after": status})
+        self.rows.append({**row, "event": event, "status_before": before, "status_after": status, **more})
 
     def take_and_release(self, queue: str, task: str, *moments: float) -> None:
         for moment in moments:
@@ -89,7 +102,19 @@ def found(spark: SparkSession, events: DataFrame) -> list[Row]:
         ("mails", "unknown", "ready", None, None),
     ]
     tasks = spark.createDataFrame([(*row, None, 10) for row in rows], TASKS)
-    return suspects_of(tasks, histories_of(events), NOW, THRESHOLDS).collect()
+    suspects = suspects_of(tasks, histories_of(events), NOW, THRESHOLDS)
+    stored = [("mails", "back", '"present"'), ("mails", "gone", "of another task"), ("mails", "unasked", "1")]
+    logged = [
+        ("mails", "gone", 1, ago(1000), '"first"'),
+        ("mails", "gone", 2, ago(150), '"last"'),
+        ("mails", "gone", 3, ago(50), '"of a later task with the same id"'),
+        ("mails", "back", 4, ago(900), '"old"'),
+    ]
+    return with_payloads(
+        suspects,
+        spark.createDataFrame(stored, "queue string, id string, payload string"),
+        spark.createDataFrame(logged, "queue string, id string, lsn bigint, at timestamp, payload string"),
+    ).collect()
 
 
 def shown(found: list[Row], why: str) -> dict[str, tuple[str, float, int]]:
@@ -116,6 +141,37 @@ class TestTasks:
             "new": ("ready", 1000, 0),
             "unknown": ("ready", 1000, 0),
         }
+
+    def test_a_task_has_its_status_since_one_moment_whatever_is_wrong_with_it(
+        self, spark: SparkSession
+    ) -> None:
+        """How long the condition lasts depends on the rule."""
+        log = Log()
+        log.add("mails", "1", 1000, "put", "ready")
+        log.take_and_release("mails", "1", 900, 800)
+        log.add("mails", "1", 700, "taken", "taken")
+        tasks = spark.createDataFrame([("mails", "1", "taken", ago(1000), ago(300), None, 10)], TASKS)
+        rows = suspects_of(tasks, histories_of(log.frame(spark)), NOW, THRESHOLDS).collect()
+        assert [(row.why, row.for_s) for row in rows] == [(STUCK, 700), (PAST_TTR, 300), (COMES_BACK, 900)]
+        for row in rows:
+            assert moments(row, "since", "first_taken", "created") == [ago(700), ago(900), ago(1000)]
+
+    def test_a_task_that_was_only_put_is_ready_since_it_was_created(self, spark: SparkSession) -> None:
+        """Its row was logged a little later."""
+        log = Log()
+        log.add("mails", "1", 999.5, "put", "ready", created=ago(1000))
+        tasks = spark.createDataFrame([("mails", "1", "ready", ago(1000), None, None, 10)], TASKS)
+        (row,) = suspects_of(tasks, histories_of(log.frame(spark)), NOW, THRESHOLDS).collect()
+        assert (row.for_s, *moments(row, "since", "created")) == (1000, ago(1000), ago(1000))
+
+    def test_removed_tasks_tell_when_they_were_put_and_when_they_went(self, found: list[Row]) -> None:
+        (gone,) = (row for row in found if row.id == "gone")
+        assert moments(gone, "created", "first_taken", "since") == [ago(1000), ago(500), ago(100)]
+
+    def test_they_tell_what_they_are_about(self, found: list[Row]) -> None:
+        """Present tasks as they are, and removed ones as they were last."""
+        known = {row.id: row.payload for row in found if row.payload is not None}
+        assert known == {"back": '"present"', "gone": '"last"'}
 
     def test_the_worst_come_first(self, found: list[Row]) -> None:
         assert [row.why for row in found] == [STUCK] * 2 + [PAST_TTR] + [COMES_BACK] * 2 + [BURIED] + [
@@ -156,6 +212,7 @@ class TestGrowth:
         assert (up.ready_first, up.ready_last, up.ready_most) == (7, 25, 25)
         assert (up.per_hour, up.fit) == (pytest.approx(120), pytest.approx(1))
         assert rows["down"].per_hour < 0
+        assert (rows["rests"].per_hour, rows["rests"].fit) == (0, None), "a line explains nothing there"
 
 
 class TestReport:

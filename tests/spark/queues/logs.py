@@ -8,10 +8,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark_tarantool.queues.dialect import Dialect, QueueSpace
-from pyspark_tarantool.queues.task_events import events_of
 
 from iproto_server.codec.msgpack import pack
+from pyspark_tarantool.queues.dialect import Dialect, QueueSpace
+from pyspark_tarantool.queues.task_events import events_of
 
 CHANGES = (
     "lsn bigint, timestamp timestamp, replica_id int, transaction bigint, space_id int, space string, "

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+
 from pyspark_tarantool.queues.dialect import CREATED, DATA, DUE, ID, PRIORITY, STATUS, TTL, TUBE, QueueSpace
 from pyspark_tarantool.queues.legacy import LegacyQueue
-
 from tests.spark.queues.logs import Log, micros, told
 
 SPACE = QueueSpace(

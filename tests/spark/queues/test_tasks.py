@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+
+from iproto_server.codec.msgpack import pack
 from pyspark_tarantool.queues import TASKS, queue_kind
 from pyspark_tarantool.queues.dialect import Dialect, QueueSpace
 from pyspark_tarantool.queues.legacy import LegacyQueue
@@ -16,8 +18,6 @@ from pyspark_tarantool.queues.tubes import Tubes
 from pyspark_tarantool.queues.tutorial import TutorialQueue
 from pyspark_tarantool.source.errors import SourceError
 from pyspark_tarantool.source.schema.definitions import Definitions, SpaceDefinition
-
-from iproto_server.codec.msgpack import pack
 from tests.spark.queues import test_legacy, test_tubes, test_tutorial
 from tests.spark.queues.logs import BEGIN, micros
 

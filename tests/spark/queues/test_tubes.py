@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+
 from pyspark_tarantool.queues.dialect import CREATED, DATA, DUE, ID, PRIORITY, STATUS, TTL, QueueSpace
 from pyspark_tarantool.queues.tubes import Tubes
-
 from tests.spark.queues.logs import Log, micros, told
 
 TIMES = ("task_id", "status", "next_event", "ttl", "ttr", "pri", "created")

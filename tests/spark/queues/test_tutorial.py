@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+
 from pyspark_tarantool.queues.dialect import DATA, DUE, ID, STATUS, QueueSpace
 from pyspark_tarantool.queues.tutorial import TutorialQueue
-
 from tests.spark.queues.logs import Log, micros, told
 
 SPACE = QueueSpace(512, "queue", ("id", "status", "runat", "data"), {ID: 0, STATUS: 1, DUE: 2, DATA: 3})

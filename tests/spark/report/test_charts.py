@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta, timezone
 from xml.etree import ElementTree
 
 import pytest
+
 from pyspark_tarantool.report import Series, bars, columns, lines
 
 BEGIN = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -61,6 +62,16 @@ def test_an_axis_has_marks_enough_to_read_values(
 ) -> None:
     chart = lines(MINUTES[:2], [Series("p99", values)], "Time (UTC)", "Wait (s)", logarithmic=True)
     assert {name} | marks <= set(texts(chart))
+
+
+def test_zeros_on_a_logarithmic_axis_are_shown_at_its_end() -> None:
+    """Half of the tasks of a quiet queue do not wait at all."""
+    waits = [Series("half", [0, 0, 0, 2.0]), Series("99 %", [1.0, 20.0, 400.0, 60.0])]
+    chart = lines(MINUTES[:4], waits, "Time (UTC)", "Wait (s)", logarithmic=True)
+    assert {"Wait (logarithmic)", "0 s", "10 s", "1 min"} <= set(texts(chart))
+    without = lines(MINUTES[:4], waits[1:], "Time (UTC)", "Wait (s)", logarithmic=True)
+    assert "0 s" not in texts(without)
+    assert chart.count("fill: #0072b2") == 1 + without.count("fill: #0072b2") == 5, "with the legend"
 
 
 def test_several_series_have_a_legend_and_one_has_none() -> None:

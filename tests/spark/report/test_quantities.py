@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
 
 import pytest
+
 from pyspark_tarantool.report.quantities import duration, label_of, moment, number, size, text_of
 
 GAP = "\N{NO-BREAK SPACE}"

@@ -13,11 +13,11 @@ import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
+
 from pyspark_tarantool.sink.exactly_once import exactly_once
 from pyspark_tarantool.sink.server_options import ServerOptions
 from pyspark_tarantool.sink.server_writer import Written, send_rows
 from pyspark_tarantool.source.errors import SourceError
-
 from tests.conftest import StartServer
 from tests.iproto_client import IprotoClient
 from tests.running_server import RunningServer

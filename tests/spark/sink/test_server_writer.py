@@ -18,11 +18,11 @@ import pytest
 from msgpack import ExtType
 from pyspark.sql import SparkSession
 from pyspark.sql.types import ArrayType, LongType, MapType, StringType, StructType
+
+from iproto_server.codec import msgpack as codec
 from pyspark_tarantool.sink.server_options import ServerOptions
 from pyspark_tarantool.sink.server_writer import Written, send_rows, server_stream_writer, server_writer
 from pyspark_tarantool.source.errors import SourceError
-
-from iproto_server.codec import msgpack as codec
 from tests.conftest import StartServer
 from tests.iproto_client import IprotoClient
 from tests.running_server import QUEUE_APPLICATION, RunningServer

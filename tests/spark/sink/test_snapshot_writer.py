@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.types import LongType, MapType, StringType, StructType
-from pyspark_tarantool.sink import snapshot_parts, unique_check
-from pyspark_tarantool.sink.snapshot_writer import SnapshotWriter, snapshot_writer
-from pyspark_tarantool.source.errors import SourceError
 
 from iproto_server.codec import msgpack as codec
 from iproto_server.tools.check import check_database
 from iproto_server.tools.check_files import Findings
+from pyspark_tarantool.sink import snapshot_parts, unique_check
+from pyspark_tarantool.sink.snapshot_writer import SnapshotWriter, snapshot_writer
+from pyspark_tarantool.source.errors import SourceError
 from tests.conftest import StartServer, StartTarantool
 from tests.iproto_client import EVAL, EXPRESSION, INSERT, REPLACE, SPACE_ID, TUPLE, IprotoClient
 from tests.real_tarantool import GUEST_IS_SUPER, RealTarantool, queue_application

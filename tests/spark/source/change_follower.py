@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pyspark.sql.datasource import InputPartition
+
 from pyspark_tarantool.data_source import TarantoolDataSource
 from pyspark_tarantool.source.options import ReadOptions
 from pyspark_tarantool.source.stream.log_tail import LogTail

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+from iproto_server.storage.xlog import Change, Row
+from iproto_server.storage.xlog.decoder import change_of, decode_rows
 from pyspark_tarantool.source.decode.log_rows import LogRows
 from pyspark_tarantool.source.decode.packed import Buffer
 from pyspark_tarantool.source.decode.row_scanner import plain_rows
-
-from iproto_server.storage.xlog import Change, Row
-from iproto_server.storage.xlog.decoder import change_of, decode_rows
 from tests.storage.files import TIMESTAMP, Request
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, Filter
 from pyspark.sql.types import StructType
+
 from pyspark_tarantool.data_source import TarantoolDataSource
 
 

@@ -11,15 +11,15 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+
+from iproto_server.codec import msgpack as codec
+from iproto_server.storage import snapshot
 from pyspark_tarantool.source.arrow.columns import RAW
 from pyspark_tarantool.source.io import byte_ranges
 from pyspark_tarantool.source.options import ReadOptions
 from pyspark_tarantool.source.state import state_reader
 from pyspark_tarantool.source.state.state_files import FoundState
 from pyspark_tarantool.source.state.state_reader import StateReader, state_schema
-
-from iproto_server.codec import msgpack as codec
-from iproto_server.storage import snapshot
 
 
 @contextmanager

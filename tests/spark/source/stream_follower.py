@@ -9,6 +9,7 @@ from typing import Any
 
 from pyspark.sql.streaming.datasource import ReadLimit
 from pyspark.sql.types import IntegerType, LongType, StructField, StructType, TimestampType
+
 from pyspark_tarantool.source.options import ReadOptions
 from pyspark_tarantool.source.stream.log_tail import LogTail
 from pyspark_tarantool.source.stream.stream_parts import StreamPart

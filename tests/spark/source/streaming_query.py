@@ -12,6 +12,7 @@ import json
 import sys
 
 from pyspark.sql.streaming.listener import QueryProgressEvent, StreamingQueryListener
+
 from pyspark_tarantool import session
 
 

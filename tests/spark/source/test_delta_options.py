@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from pyspark_tarantool.source.errors import SourceError
 from pyspark_tarantool.source.options import Mode, ReadOptions
 

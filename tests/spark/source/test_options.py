@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from pyspark_tarantool.source.errors import SourceError
-from pyspark_tarantool.source.options import Mode, ReadOptions, TuplesAs
 
 from iproto_server.storage.vclock import VClock
+from pyspark_tarantool.source.errors import SourceError
+from pyspark_tarantool.source.options import Mode, ReadOptions, TuplesAs
 
 PLACE = {"path": "dir", "space": "s"}
 

@@ -12,6 +12,8 @@ import pyarrow as pa
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+
+from iproto_server.codec import msgpack as codec
 from pyspark_tarantool.source.arrow import cell_arrays
 from pyspark_tarantool.source.arrow.cell_arrays import (
     integers,
@@ -22,8 +24,6 @@ from pyspark_tarantool.source.arrow.cell_arrays import (
 )
 from pyspark_tarantool.source.decode import packed as packed_values
 from pyspark_tarantool.source.decode.packed import Buffer, Cells, quick_raws
-
-from iproto_server.codec import msgpack as codec
 from tests.compiled import needs_compiled_spark
 
 pytestmark = needs_compiled_spark

@@ -24,15 +24,15 @@ from pyspark.sql.types import (
     StructType,
     TimestampType,
 )
+
+from iproto_server.box.types.field_type import FieldType
+from iproto_server.codec import msgpack as codec
+from iproto_server.codec.msgpack import Datetime
 from pyspark_tarantool.source.arrow.columns import NamedField, RowColumns
 from pyspark_tarantool.source.decode.packed import Buffer
 from pyspark_tarantool.source.decode.packed_tuples import Tuples
 from pyspark_tarantool.source.errors import SourceError
 from pyspark_tarantool.source.options import ExtraFields, NumberAs, ReadOptions, UnsignedAs
-
-from iproto_server.box.types.field_type import FieldType
-from iproto_server.codec import msgpack as codec
-from iproto_server.codec.msgpack import Datetime
 
 ANY: Final = FieldType.ANY
 

@@ -25,15 +25,15 @@ from pyspark.sql.datasource import (
     Not,
     StringStartsWith,
 )
+
+from iproto_server.storage.directory import file_name
+from iproto_server.storage.vclock import VClock
+from iproto_server.storage.xlog import Block, FileType, RowEncoder, XlogWriter
 from pyspark_tarantool.source.arrow.columns import RowColumns
 from pyspark_tarantool.source.arrow.filters import Filters
 from pyspark_tarantool.source.batch import changes_reader, snapshot_reader
 from pyspark_tarantool.source.decode.row_scanner import read_rows
 from pyspark_tarantool.source.io import byte_ranges
-
-from iproto_server.storage.directory import file_name
-from iproto_server.storage.vclock import VClock
-from iproto_server.storage.xlog import Block, FileType, RowEncoder, XlogWriter
 from tests.spark.source.reading import Read
 from tests.storage.databases import jobs_box, save
 from tests.storage.files import TIMESTAMP, Request, deletion, header, insertion, replacement

@@ -12,15 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql.types import LongType, StructType
-from pyspark_tarantool.data_source import TarantoolDataSource
-from pyspark_tarantool.source.decode.log_rows import _CELLS, _NUMBERS, LogRows
-from pyspark_tarantool.source.decode.packed import Buffer
-from pyspark_tarantool.source.decode.row_scanner import plain_rows, read_rows
-from pyspark_tarantool.source.errors import SourceError
-from pyspark_tarantool.source.io.damage import DamageHandler
-from pyspark_tarantool.source.io.data_files import DataFiles
-from pyspark_tarantool.source.options import OnDamaged, ReadOptions
-from pyspark_tarantool.source.schema.definitions import SpaceDefinition, read_definitions
 
 from iproto_server.codec import msgpack as codec
 from iproto_server.storage.directory import file_name
@@ -33,6 +24,15 @@ from iproto_server.storage.xlog import (
     XlogWriter,
     decode_rows,
 )
+from pyspark_tarantool.data_source import TarantoolDataSource
+from pyspark_tarantool.source.decode.log_rows import _CELLS, _NUMBERS, LogRows
+from pyspark_tarantool.source.decode.packed import Buffer
+from pyspark_tarantool.source.decode.row_scanner import plain_rows, read_rows
+from pyspark_tarantool.source.errors import SourceError
+from pyspark_tarantool.source.io.damage import DamageHandler
+from pyspark_tarantool.source.io.data_files import DataFiles
+from pyspark_tarantool.source.options import OnDamaged, ReadOptions
+from pyspark_tarantool.source.schema.definitions import SpaceDefinition, read_definitions
 from tests.spark.source.reading import Read
 from tests.storage.databases import JOBS, jobs_box, save
 from tests.storage.files import TIMESTAMP, Request, deletion, header, insertion, replacement, update, upsert

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark_tarantool.source.errors import SourceError
 
+from pyspark_tarantool.source.errors import SourceError
 from tests.spark.source.chronicle import START, STEP, Chronicle
 from tests.spark.source.reading import Read
 

@@ -11,16 +11,16 @@ from typing import Final
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
+from iproto_server.storage.errors import XlogError
+from iproto_server.storage.vclock import VClock
+from iproto_server.storage.xlog import FileType, OnDamage, RowEncoder, XlogReader, XlogWriter, decode_rows
 from pyspark_tarantool.source.io import byte_ranges
 from pyspark_tarantool.source.io.byte_ranges import read_blocks, split_file
 from pyspark_tarantool.source.io.damage import DamageHandler
 from pyspark_tarantool.source.io.data_files import DataFile, inspect_file
 from pyspark_tarantool.source.io.filesystem import FoundFile
 from pyspark_tarantool.source.options import OnDamaged
-
-from iproto_server.storage.errors import XlogError
-from iproto_server.storage.vclock import VClock
-from iproto_server.storage.xlog import FileType, OnDamage, RowEncoder, XlogReader, XlogWriter, decode_rows
 from tests.spark.source.reading import Read
 from tests.storage.files import TIMESTAMP, header, insertion, numbered_log
 

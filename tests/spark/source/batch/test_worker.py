@@ -11,12 +11,12 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
+
 from pyspark_tarantool.source.batch.changes_reader import ChangesReader
 from pyspark_tarantool.source.batch.snapshot_reader import SnapshotReader
 from pyspark_tarantool.source.batch.worker import WorkerSetup
 from pyspark_tarantool.source.state.state_reader import StateReader
 from pyspark_tarantool.source.stream.stream_reader import ChangesStreamReader
-
 from tests.storage.databases import jobs_box, save
 
 _IN_A_PROCESS_OF_SPARK = """

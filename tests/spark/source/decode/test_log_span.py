@@ -7,14 +7,14 @@ from typing import Final
 
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from pyspark_tarantool.source.decode.log_span import ContinuityCheck, LogSpan
-from pyspark_tarantool.source.decode.row_scanner import is_whole
-from pyspark_tarantool.source.io.data_files import DataFile
 
 from iproto_server.storage.errors import LogGapError
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import Block, RowEncoder, encode_row
 from iproto_server.storage.xlog.decoder import decode_rows
+from pyspark_tarantool.source.decode.log_span import ContinuityCheck, LogSpan
+from pyspark_tarantool.source.decode.row_scanner import is_whole
+from pyspark_tarantool.source.io.data_files import DataFile
 from tests.compiled import needs_compiled_spark
 from tests.spark.source.logged import changes_in, row_of, rows_in
 from tests.storage.files import TIMESTAMP, deletion, header, insertion, update

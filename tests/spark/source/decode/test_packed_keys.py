@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pyspark_tarantool.source.decode.packed import Buffer, Cells
-from pyspark_tarantool.source.decode.packed_keys import PackedKeys, share_of, shares_of
-from pyspark_tarantool.source.decode.packed_tuples import Tuples
 
 from iproto_server.box.key.key_def import KeyDef
 from iproto_server.box.key.key_part import KeyPart
 from iproto_server.box.types.field_type import FieldType
 from iproto_server.codec import msgpack as codec
+from pyspark_tarantool.source.decode.packed import Buffer, Cells
+from pyspark_tarantool.source.decode.packed_keys import PackedKeys, share_of, shares_of
+from pyspark_tarantool.source.decode.packed_tuples import Tuples
 from tests.plugins.profiles import examples
 
 _LIMITS = [0, 1, 127, 128, 255, 256, 65535, 65536, 2**32 - 1, 2**32, 2**53, 2**53 + 1, 2**63, 2**64 - 1]

@@ -8,16 +8,16 @@ from typing import Any, Final
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+
+from iproto_server.codec import msgpack as codec
+from iproto_server.storage.errors import XlogError
+from iproto_server.storage.xlog import Block, RowEncoder, decode_rows, encode_row
 from pyspark_tarantool.native import IS_COMPILED
 from pyspark_tarantool.source.decode.log_rows import _CELLS, _NUMBERS, LogRows
 from pyspark_tarantool.source.decode.packed import Buffer
 from pyspark_tarantool.source.decode.row_scanner import _searched_rows, plain_rows, quick_rows, read_rows
 from pyspark_tarantool.source.io.damage import DamageHandler
 from pyspark_tarantool.source.options import OnDamaged
-
-from iproto_server.codec import msgpack as codec
-from iproto_server.storage.errors import XlogError
-from iproto_server.storage.xlog import Block, RowEncoder, decode_rows, encode_row
 from tests.compiled import needs_compiled_spark
 from tests.spark.source.logged import row_of
 from tests.storage.files import TIMESTAMP, deletion, insertion, replacement, update, upsert

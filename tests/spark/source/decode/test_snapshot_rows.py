@@ -8,6 +8,10 @@ from typing import Any, Final
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
+from iproto_server.codec import msgpack as codec
+from iproto_server.storage.snapshot import SnapshotEncoder
+from iproto_server.storage.xlog import Block
 from pyspark_tarantool.source.decode.packed import Buffer
 from pyspark_tarantool.source.decode.packed_tuples import Tuples
 from pyspark_tarantool.source.decode.snapshot_rows import (
@@ -19,10 +23,6 @@ from pyspark_tarantool.source.decode.snapshot_rows import (
 )
 from pyspark_tarantool.source.io.damage import DamageHandler
 from pyspark_tarantool.source.options import OnDamaged
-
-from iproto_server.codec import msgpack as codec
-from iproto_server.storage.snapshot import SnapshotEncoder
-from iproto_server.storage.xlog import Block
 from tests.compiled import needs_compiled_spark
 from tests.storage.files import TIMESTAMP
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from pyspark_tarantool.source.io.block_filter import BlockFilter, quick_search
 
 from iproto_server.codec import msgpack as codec
+from pyspark_tarantool.source.io.block_filter import BlockFilter, quick_search
 from tests.compiled import needs_compiled_spark
 
 octets = st.sampled_from([0x10, 0x11, 0xCC, 0xCD, 0xCE, 0xCF, 0x00, 0x01, 0x02, 0x18, 0x7F])

@@ -10,8 +10,6 @@ import pytest
 from pyarrow import fs
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
-from pyspark_tarantool.source.errors import SourceError
-from pyspark_tarantool.source.io import filesystem
 
 from iproto_server.box.catalog.system_space_ids import INDEX, SPACE
 from iproto_server.codec import msgpack as codec
@@ -19,6 +17,8 @@ from iproto_server.storage.directory import file_name
 from iproto_server.storage.errors import LogGapError, XlogError
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import FileType, RowEncoder, RowType, XlogWriter, insert_body
+from pyspark_tarantool.source.errors import SourceError
+from pyspark_tarantool.source.io import filesystem
 from tests.spark.source.reading import Read
 from tests.storage.databases import jobs_box, save
 from tests.storage.files import TIMESTAMP, deletion, header, insertion

@@ -20,10 +20,10 @@ from pyspark.sql.datasource import (
     LessThan,
     LessThanOrEqual,
 )
+
 from pyspark_tarantool.data_source import TarantoolDataSource
 from pyspark_tarantool.source.errors import SourceError
 from pyspark_tarantool.source.remote import space_reader
-
 from tests.iproto_client import BEGIN, DELETE, INDEX_ID, KEY, REPLACE, SPACE_ID, TUPLE, IprotoClient
 from tests.spark.source.remote.application import PASSWORD, USER
 

@@ -6,15 +6,15 @@ from pathlib import Path
 from random import Random
 
 import pytest
+
+from iproto_server.box.catalog.system_space_ids import COLLATION, INDEX, SPACE
+from iproto_server.storage.xlog import Block
 from pyspark_tarantool.source.io import byte_ranges
 from pyspark_tarantool.source.io.byte_ranges import split_file
 from pyspark_tarantool.source.io.damage import DamageHandler
 from pyspark_tarantool.source.io.data_files import DataFiles
 from pyspark_tarantool.source.options import OnDamaged, ReadOptions
 from pyspark_tarantool.source.schema import definitions
-
-from iproto_server.box.catalog.system_space_ids import COLLATION, INDEX, SPACE
-from iproto_server.storage.xlog import Block
 from tests.spark.source.changing_spaces import Database, primary, space
 from tests.storage.files import Request, insertion
 

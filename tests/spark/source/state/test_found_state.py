@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from iproto_server.codec import msgpack as codec
 from pyspark_tarantool.data_source import TarantoolDataSource
 from pyspark_tarantool.source.arrow.columns import RAW
 from pyspark_tarantool.source.state.state_files import StateFiles
-
-from iproto_server.codec import msgpack as codec
 from tests.spark.source.chronicle import Chronicle
 
 

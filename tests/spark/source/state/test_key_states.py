@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from pyspark_tarantool import native
 from pyspark_tarantool.source.decode.packed import Buffer, Cells
 from pyspark_tarantool.source.state.key_states import (
@@ -20,7 +21,6 @@ from pyspark_tarantool.source.state.key_states import (
     quick_operations,
     record,
 )
-
 from tests.compiled import needs_compiled_spark
 
 pytestmark = needs_compiled_spark

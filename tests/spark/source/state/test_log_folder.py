@@ -8,16 +8,16 @@ from typing import Any, Final
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from pyspark_tarantool.source.decode.log_span import ContinuityCheck, PerMember, counting
-from pyspark_tarantool.source.decode.packed import Buffer
-from pyspark_tarantool.source.errors import SourceError
-from pyspark_tarantool.source.schema.definitions import SpaceDefinition
-from pyspark_tarantool.source.state.log_folder import LogFolder, NeedsFullReplay
 
 from iproto_server.codec import msgpack as codec
 from iproto_server.storage.errors import LogGapError
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import RowEncoder, RowType, decode_rows, encode_row
+from pyspark_tarantool.source.decode.log_span import ContinuityCheck, PerMember, counting
+from pyspark_tarantool.source.decode.packed import Buffer
+from pyspark_tarantool.source.errors import SourceError
+from pyspark_tarantool.source.schema.definitions import SpaceDefinition
+from pyspark_tarantool.source.state.log_folder import LogFolder, NeedsFullReplay
 from tests.compiled import needs_compiled_spark
 from tests.spark.source.logged import changes_in, row_of, rows_in
 from tests.storage.files import TIMESTAMP, deletion, insertion, replacement, update, upsert

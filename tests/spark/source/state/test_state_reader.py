@@ -10,8 +10,6 @@ from typing import Any
 
 import pytest
 from pyspark.sql.datasource import EqualTo
-from pyspark_tarantool.source.errors import SourceError
-from pyspark_tarantool.source.state import state_reader
 
 from iproto_server import Tuple
 from iproto_server.codec import msgpack as codec
@@ -19,6 +17,8 @@ from iproto_server.storage.errors import LogGapError, XlogError
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import RowType, XlogReader, update_body
 from iproto_server.storage.xlog.block import MARKER_SIZE
+from pyspark_tarantool.source.errors import SourceError
+from pyspark_tarantool.source.state import state_reader
 from tests.spark.source.chronicle import SPACE, START, STEP, Chronicle
 from tests.spark.source.reading import Read
 from tests.spark.source.states import packed, reader, small_pieces, state

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 from pyspark.sql.streaming.datasource import ReadMaxBytes
-from pyspark_tarantool.source.errors import SourceError
 
 from iproto_server.storage.directory import list_files
 from iproto_server.storage.errors import XlogError
 from iproto_server.storage.xlog import FileType
+from pyspark_tarantool.source.errors import SourceError
 from tests.spark.source.change_follower import ChangeFollower
 from tests.spark.source.chronicle import SPACE, Chronicle
 from tests.spark.source.states import small_pieces

@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes
 from pyspark.sql.types import LongType, StructField, StructType
-from pyspark_tarantool.source.batch.changes_reader import changes_schema
-from pyspark_tarantool.source.errors import SourceError
-from pyspark_tarantool.source.options import ReadOptions
-from pyspark_tarantool.source.stream.stream_reader import ChangesStreamReader
 
 from iproto_server.storage.directory import list_files
 from iproto_server.storage.errors import LogGapError, XlogError
 from iproto_server.storage.xlog import FileType
+from pyspark_tarantool.source.batch.changes_reader import changes_schema
+from pyspark_tarantool.source.errors import SourceError
+from pyspark_tarantool.source.options import ReadOptions
+from pyspark_tarantool.source.stream.stream_reader import ChangesStreamReader
 from tests.spark.source.change_follower import ChangeFollower
 from tests.spark.source.changing_spaces import INDEX, SPACE, Database, primary, space
 from tests.spark.source.live_writer import LiveWriter

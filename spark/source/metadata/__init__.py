@@ -1,0 +1,1 @@
+"""Tables about files and databases: `mode` = `snapshots`, `logs`, `spaces`, `indexes` or `users`."""
