@@ -15,7 +15,6 @@ from iproto_server.native import PURE_PYTHON
 from tests.packaging.project import copy_project, pip, run
 from tests.programs import require_program
 
-FOLDERS: Final = ("iproto_server/native", "spark/native")
 CORE: Final = "iproto_server/engine/core"
 """Sources that both modules use."""
 FOLDERS: Final = ("iproto_server/native", "pyspark_tarantool/native")
