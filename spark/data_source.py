@@ -18,7 +18,6 @@ from pyspark.sql.types import StructType
 from pyspark_tarantool.extras import explains_missing
 from pyspark_tarantool.source.errors import SourceError
 from pyspark_tarantool.source.options import Mode, ReadOptions
-from pyspark_tarantool.source.remote.remote_options import RemoteOptions, is_remote
 from pyspark_tarantool.table_options import (
     is_new_table,
     options_of_new_table,
@@ -29,6 +28,7 @@ from pyspark_tarantool.table_options import (
 
 if TYPE_CHECKING:
     from pyspark_tarantool.source.metadata.modes import MetadataQuery
+    from pyspark_tarantool.source.remote.remote_options import RemoteOptions
     from pyspark_tarantool.source.state.state_files import FoundState
 
 _STREAMING: Final = frozenset({"starting", "max_bytes_per_trigger"})
@@ -74,10 +74,11 @@ class TarantoolDataSource(DataSource):
 
     def _schema(self, given: Mapping[str, str]) -> StructType:
         # Import only what the query needs: each plan runs in a new process.
-        if is_remote(given):
+        remote = _of_server(given)
+        if remote is not None:
             from pyspark_tarantool.source.remote.space_reader import remote_schema
 
-            return remote_schema(RemoteOptions.parse(given))
+            return remote_schema(remote)
         about = _about_files(given)
         if about is not None:
             return about.schema()
@@ -104,16 +105,16 @@ class TarantoolDataSource(DataSource):
             schema: The requested columns: all of them, or those that the user names.
         """
         given = with_password(recall(self.options, schema))
-        about = None if is_remote(given) else _about_files(given)
-        if about is not None:
-            return about.reader()
         reader: DataSourceReader
-        if is_remote(given):
+        remote = _of_server(given)
+        if remote is not None:
             from pyspark_tarantool.source.remote.space_reader import SpaceReader
 
-            remote = RemoteOptions.parse(given)
             reader = SpaceReader(remote, schema)
             return reader if remote.columns.pushdown else _without_pushdown(reader)
+        about = _about_files(given)
+        if about is not None:
+            return about.reader()
         options = ReadOptions.parse(given)
         if options.mode is Mode.CHANGES:
             from pyspark_tarantool.source.batch.changes_reader import ChangesReader
@@ -138,7 +139,7 @@ class TarantoolDataSource(DataSource):
             schema: The requested columns.
         """
         given = with_password(recall(self.options, schema))
-        if is_remote(given):
+        if _of_server(given) is not None:
             raise SourceError(
                 "a stream follows the logs of a directory, not a server: pass the directory to load(PATH)"
             )
@@ -176,6 +177,13 @@ class TarantoolDataSource(DataSource):
         return server_stream_writer(
             with_password(recall(self.options, schema, writing=True)), schema, overwrite
         )
+
+
+def _of_server(given: Mapping[str, str]) -> RemoteOptions | None:
+    """The query of a running server's space, if the options name a server."""
+    from pyspark_tarantool.source.remote.remote_options import RemoteOptions, is_remote
+
+    return RemoteOptions.parse(given) if is_remote(given) else None
 
 
 def _about_files(given: Mapping[str, str]) -> MetadataQuery | None:
