@@ -26,6 +26,9 @@ SECONDS ?= 60
 SEED ?=
 SUBJECT ?= iproto-server
 
+# make worker-kills TASKS=100000 SEED=1
+TASKS ?= 100000
+
 # make fuzz TARGET=updates SECONDS=600 SEED=1 CORPUS=some/directory JOBS=2; all targets without TARGET.
 # SECONDS is the time in all; JOBS targets run at once.
 JOBS ?= 1
@@ -62,7 +65,7 @@ TEST_PROGRAMS := tarantool:tarantool tarantoolctl:tarantool java:default-jre-hea
 	MR/Tarantool/Box.pm:libmr-tarantool-perl beanstalkd:beanstalkd redis-server:redis-server \
 	systemd-analyze:systemd
 
-.PHONY: help run check check-engine engine-library check-asan test check-durations crash docs fuzz fuzz-asan queue-streams diff lint bench bench-pieces bench-baselines bench-persistence bench-misbehaviour bench-metrics bench-policies bench-queues bench-pipeline format test-programs node-packages clean
+.PHONY: help run check check-engine engine-library check-asan test check-durations crash worker-kills docs fuzz fuzz-asan queue-streams diff lint bench bench-pieces bench-baselines bench-persistence bench-misbehaviour bench-metrics bench-policies bench-queues bench-pipeline format test-programs node-packages clean
 
 run: $(VENV)/.installed ## serve the tutorial's queue on 127.0.0.1:3301 with its data in ./data: PORT=3301
 	$(IN_VENV)/iproto-server serve queue_lua_compat.tutorial:app --listen 127.0.0.1:$(PORT) --work-dir ./data
@@ -83,6 +86,9 @@ check-durations: $(VENV)/.installed-for-tests test-programs node-packages ## run
 crash: $(VENV)/.installed-for-tests ## kill servers under load and verify their data: LIVES=10000 SEED=1, or SECONDS=600; SUBJECT=tarantool
 	$(IN_VENV)/python -m tests.crash $(if $(LIVES),--lives $(LIVES)) $(if $(KILLS),--kills $(KILLS)) \
 		$(if $(LIVES)$(KILLS),,--seconds $(SECONDS)) $(if $(SEED),--seed $(SEED)) --subject $(SUBJECT) $(if $(LONG),--long)
+
+worker-kills: $(VENV)/.installed-for-tests ## kill workers and their server while tasks are handled: TASKS=100000 SEED=1; SUBJECT=tarantool
+	$(IN_VENV)/python -m tests.client.kills --tasks $(TASKS) $(if $(SEED),--seed $(SEED)) --subject $(SUBJECT)
 
 fuzz: $(VENV)/.installed-for-tests ## feed random bytes to decoders: TARGET=updates SECONDS=600 SEED=1 CORPUS=DIR JOBS=2
 	$(IN_VENV)/python -m tests.fuzz $(TARGET) --jobs $(JOBS) --seconds $(SECONDS) $(if $(SEED),--seed $(SEED)) $(if $(CORPUS),--corpus $(CORPUS))
