@@ -7,7 +7,6 @@ Two servers of ours run beside each other, and are measured alternately.
 
 from __future__ import annotations
 
-import argparse
 import sys
 import tempfile
 import urllib.request
@@ -19,12 +18,11 @@ from statistics import median, quantiles
 from threading import Event, Thread
 from typing import Final
 
-from bench.lib.arguments import count
 from bench.lib.table import table
 from bench.peers.contender import Server, alternating
 from bench.peers.database import Ours
 from bench.scenarios.throughput import SECTION, rates, usual_tasks, warm_up
-from bench.workloads.rate import Rate, Setting, Shape
+from bench.workloads.rate import Rate, Setting, Shape, load_parser
 
 EVERY: Final = 1.0
 """Seconds between two reads of the metrics."""
@@ -166,17 +164,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         The exit status.
     """
-    parser = argparse.ArgumentParser(
-        prog="python -m bench.scenarios.metrics", description="Measure what metrics cost."
-    )
-    parser.add_argument("--rounds", type=count, default=ROUNDS, metavar="N", help=f"rounds [{ROUNDS}]")
-    parser.add_argument(
-        "--tasks", type=count, metavar="N", help="tasks of a measurement [some seconds of them]"
-    )
-    parser.add_argument(
-        "--shape", nargs="+", type=Shape.parse, default=SHAPES, metavar="CxN", help="10x100, 100x1"
-    )
-    parser.add_argument("--directory", type=Path, metavar="DIR", help="directory for the servers' files")
+    parser = load_parser("bench.scenarios.metrics", "Measure what metrics cost.", ROUNDS, SHAPES)
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(dir=options.directory) as directory:
         print(shown(measure(Path(directory), options.shape, options.rounds, options.tasks)))

@@ -7,7 +7,6 @@ One server of ours for each setting; they are measured alternately.
 
 from __future__ import annotations
 
-import argparse
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -19,13 +18,12 @@ from typing import Any, Final
 
 from bench.client.iproto_frames import call_frame
 from bench.client.requests import Requests
-from bench.lib.arguments import count
 from bench.lib.table import table
 from bench.peers.contender import Server, alternating
 from bench.peers.database import DatabaseServer, Ours
 from bench.peers.iproto import Iproto
 from bench.scenarios.throughput import SECTION, rates, usual_tasks, warm_up
-from bench.workloads.rate import Rate, Setting, Shape
+from bench.workloads.rate import Rate, Setting, Shape, load_parser
 
 ROUNDS: Final = 9
 SHAPES: Final = (Shape(10, 100), Shape(100, 1))
@@ -168,17 +166,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         The exit status.
     """
-    parser = argparse.ArgumentParser(
-        prog="python -m bench.scenarios.policies", description="Measure what policies of queues cost."
-    )
-    parser.add_argument("--rounds", type=count, default=ROUNDS, metavar="N", help=f"rounds [{ROUNDS}]")
-    parser.add_argument(
-        "--tasks", type=count, metavar="N", help="tasks of a measurement [about a second of them]"
-    )
-    parser.add_argument(
-        "--shape", nargs="+", type=Shape.parse, default=SHAPES, metavar="CxN", help="10x100, 100x1"
-    )
-    parser.add_argument("--directory", type=Path, metavar="DIR", help="directory for the servers' files")
+    parser = load_parser("bench.scenarios.policies", "Measure what policies of queues cost.", ROUNDS, SHAPES)
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(dir=options.directory) as directory:
         print(shown(measure(Path(directory), options.shape, options.rounds, options.tasks)))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final, Self
 
 from bench.client.load import PAYLOAD, Phase
+from bench.lib.arguments import count
 from bench.peers.contender import Server
 
 SHARES: Final = (0.5, 0.99, 0.999)
@@ -158,3 +160,25 @@ class Setting:
             latencies_ms=latencies_ms,
             peak=peak,
         )
+
+
+def load_parser(
+    program: str, description: str, rounds: int, shapes: Sequence[Shape]
+) -> argparse.ArgumentParser:
+    """Return a parser of the options of a scenario: rounds, tasks, shapes, and the directory for files.
+
+    Parameters:
+        program: the scenario's module.
+        description: what it measures.
+        rounds, shapes: the defaults.
+    """
+    parser = argparse.ArgumentParser(prog=f"python -m {program}", description=description)
+    parser.add_argument("--rounds", type=count, default=rounds, metavar="N", help=f"rounds [{rounds}]")
+    parser.add_argument(
+        "--tasks", type=count, metavar="N", help="tasks of a measurement [a second of them or more]"
+    )
+    parser.add_argument(
+        "--shape", nargs="+", type=Shape.parse, default=shapes, metavar="CxN", help="10x100, 100x1"
+    )
+    parser.add_argument("--directory", type=Path, metavar="DIR", help="directory for the servers' files")
+    return parser

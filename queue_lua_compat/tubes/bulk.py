@@ -12,11 +12,11 @@ from typing import Any
 
 from iproto_server import Box, BoxError, Tuple, Waiter, WaitQueue
 from queue_lua_compat.lua_numbers import shown
-from queue_lua_compat.policies.queue_policy import QueuePolicy
 from queue_lua_compat.tubes import timestamps
 from queue_lua_compat.tubes.arguments import number
 from queue_lua_compat.tubes.context import TubeContext
 from queue_lua_compat.tubes.driver import TubeDriver
+from queue_lua_compat.tubes.tube_policy import TubePolicy
 
 
 class BulkCalls(ABC):
@@ -30,7 +30,7 @@ class BulkCalls(ABC):
     number: int
     raw: TubeDriver
     waiting: WaitQueue
-    policy: QueuePolicy
+    policy: TubePolicy
     _context: TubeContext
 
     @abstractmethod

@@ -170,7 +170,7 @@ class ManagedTube(ManagedTasks):
 
     def configure(self, options: Mapping[str, object]) -> None:
         """See `ManagedQueue`."""
-        self._tube.check_policy(options)
+        self._tube.policy.check(options)
         super().configure(options)
 
     def requeue(self, task_id: int | str) -> TaskInfo:

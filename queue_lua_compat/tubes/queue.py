@@ -238,7 +238,7 @@ class Queue:
             number: int = 0 if last is None else last[1] + 1
             tube = self._add(name, kind, number, driver, given)
             box.space[QUEUE].insert([name, number, name, kind, given])
-        tube.check_policy({})
+        tube.policy.check({})
         tube.start()
         tube.policy.prepare()
         self._set_callback(tube, callback, wanted)

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Final
 
 from iproto_server import STILL_WAITING, BoxError, ErrorCode, Space, Tuple, Waiter, pack
 from queue_lua_compat.lua_numbers import shown
 from queue_lua_compat.policies.attempts import Cause
-from queue_lua_compat.policies.options import QUEUE_OPTIONS, QueueOptions, ReleaseLimitPolicy
-from queue_lua_compat.policies.queue_policy import Failure, QueuePolicy
+from queue_lua_compat.policies.options import QueueOptions
 from queue_lua_compat.task_times import TaskTimes
 from queue_lua_compat.tubes import timestamps
 from queue_lua_compat.tubes.arguments import (
@@ -44,6 +43,7 @@ from queue_lua_compat.tubes.grants import grant_to_role, grant_to_user
 from queue_lua_compat.tubes.put_times import PutTimes
 from queue_lua_compat.tubes.system_spaces import QUEUE, CurrentSpace
 from queue_lua_compat.tubes.system_spaces import TAKEN as TAKEN_SPACE
+from queue_lua_compat.tubes.tube_policy import TubePolicy
 from queue_lua_compat.tubes.wait_queues import TAKING, forget_wait_queues, wait_queue_of
 
 logger = logging.getLogger("queue_lua_compat.tubes")
@@ -104,9 +104,7 @@ class Tube(BulkCalls):
         kept: dict[str, Any] = self._kept_times.setdefault(name, {})
         self.times = TaskTimes(self.box, kept)
         self.put_times = PutTimes(self.box, kept)
-        self.policy = QueuePolicy(
-            self.box, name, QUEUE_OPTIONS, options, self.wake_all, self._open_dead_letters
-        )
+        self.policy = TubePolicy(context, name, kind, self.raw, options, self.wake_all)
 
     # -- start and stop --
 
@@ -160,7 +158,7 @@ class Tube(BulkCalls):
 
     def _put_with(self, data: object, given: Options, own: QueueOptions) -> Tuple | None:
         """Add a task with options of the policy, unless there was one with its unique key."""
-        self._check_driver(own)
+        self.policy.check_driver(own)
         found = self.policy.find_unique(own)
         if found is not None:
             task_id, exists = found
@@ -253,7 +251,7 @@ class Tube(BulkCalls):
         if failure is not None:
             if failure.is_final:
                 self._context.statistics.count(self.name, "release")
-                return self._normalized(self._end(task_id, failure))
+                return self._normalized(self.policy.end(task_id, failure))
             if failure.delay and given.get("delay") is None:
                 given["delay"] = failure.delay
         return self._normalized(self.raw.release(task_id, given))
@@ -407,7 +405,7 @@ class Tube(BulkCalls):
             return
         failure = None if self.raw.is_expired(task) else self.policy.failed(task_id, Cause.DISCONNECT)
         if failure is not None and failure.is_final:
-            self._end(task_id, failure)
+            self.policy.end(task_id, failure)
         else:
             delay = None if failure is None else failure.delay
             self.raw.release(task_id, {"delay": delay} if delay else {})
@@ -415,10 +413,6 @@ class Tube(BulkCalls):
     def taken_by(self, task_id: object) -> Tuple | None:
         """Return the row of `_queue_taken_2` about a task, or None."""
         return self._taken.current().get([self.number, task_id])
-
-    def check_policy(self, options: Mapping[str, object]) -> None:
-        """Check changes of the policy's options. Raises BoxError if one needs what the driver lacks."""
-        self._check_driver(QueueOptions.of({**self.policy.given, **options}))
 
     def sibling(self, name: str) -> Tube | None:
         """Return another tube."""
@@ -439,45 +433,6 @@ class Tube(BulkCalls):
     @property
     def _known_options(self) -> frozenset[str]:
         return self.raw.put_options | {"timeout"}
-
-    def _check_driver(self, options: QueueOptions) -> None:
-        if options.retry is not None and not self.raw.has_delays:
-            raise BoxError.procedure(f"tasks of the type {self.kind} have no delays, so there is no retry")
-        if options.release_limit_policy == ReleaseLimitPolicy.DLQ and not self.raw.has_dead_letters:
-            raise BoxError.procedure(f"tasks of the type {self.kind} cannot become dead letters")
-
-    def _open_dead_letters(self) -> None:
-        self._context.dead_letters_of(self.name)
-
-    def _end(self, task_id: object, failure: Failure) -> Tuple | None:
-        """Delete a task, or make it a dead letter, after its last attempt; return its row as `delete`."""
-        logger.warning(
-            'queue: [tube "%s"] the task %s has reached its release_limit: %s',
-            self.name,
-            task_id,
-            failure.policy,
-        )
-        task = self.raw.peek(task_id)
-        if task is not None and failure.policy == ReleaseLimitPolicy.DLQ:
-            self.box.session.su("admin", self._bury_in_dead_letters, task)
-        return self.raw.delete(task_id)
-
-    def _bury_in_dead_letters(self, task: Tuple) -> None:
-        dead_letters: Tube = self._context.dead_letters_of(self.name)
-        adopted = dead_letters.raw.adopt(task)
-        self.policy.hand_over(task[TASK_ID], dead_letters.policy, adopted[TASK_ID])
-
-    def _timed_out(self, task: Tuple) -> None:
-        """Apply the policy to a task that is ready again, as its time to run was over."""
-        if self.raw.is_expired(task):
-            return
-        failure = self.policy.failed(task[TASK_ID], Cause.TIMEOUT)
-        if failure is None:
-            return
-        if failure.is_final:
-            self._end(task[TASK_ID], failure)
-        elif failure.delay:
-            self.raw.postpone(task[TASK_ID], failure.delay)
 
     def _take_again(self, most: int | None = None) -> object:
         """Try again to serve a waiting call; `most` is set for a bulk call."""
@@ -540,7 +495,7 @@ class Tube(BulkCalls):
             session_uuid = self._context.sessions.identify(connection_id)
             taken.insert([number, task_id, connection_id, session_uuid, timestamps.now(box)])
         if event == "ttr":
-            self._timed_out(task)
+            self.policy.timed_out(task)
         if event == "delete":
             if self.times.ready_since:
                 self.times.removed(task[TASK_ID])
