@@ -120,7 +120,8 @@ def test_a_failed_task_is_released_with_a_growing_delay(
         assert counts(server.address) == (0, 1, 0)
 
     run(main)
-    failures = [record.getMessage().partition(" ")[2].partition(" ")[2] for record in caplog.records]
+    warnings = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
+    failures = [warning.partition(" ")[2].partition(" ")[2] for warning in warnings]
     delays = ((1, "0.001"), (2, "0.1"), (3, "10"))
     assert failures == [f"failed ({count}), next try in {delay} s" for count, delay in delays]
     assert "it went wrong" in caplog.text

@@ -25,7 +25,7 @@ from pyspark_tarantool.source.options import Mode
         ({"space": "queue", "raw": "maybe"}, "the option \"raw\" is 'maybe', not true or false"),
         (
             {"mode": "changes", "starting": "now"},
-            "the option \"starting\" is 'now', neither earliest, latest "
+            "the option \"starting\" is 'now', neither earliest, latest, snapshot "
             "nor a vector clock such as {1: 10, 2: 7}",
         ),
         (

@@ -26,6 +26,7 @@ from pyspark_tarantool.source.io.block_filter import BlockFilter
 from pyspark_tarantool.source.io.byte_ranges import FileRange, group_blocks, read_blocks, split_file
 from pyspark_tarantool.source.io.damage import DamageHandler
 from pyspark_tarantool.source.io.data_files import DataFile, DataFiles, LogPart, parts_of
+from pyspark_tarantool.source.io.retries import with_retries
 from pyspark_tarantool.source.options import OnDamaged, ReadOptions, TuplesAs
 from pyspark_tarantool.source.schema.definitions import Definitions, SpaceDefinition, read_definitions
 
@@ -60,7 +61,9 @@ def changes_schema(options: ReadOptions) -> StructType:
     """
     if options.space is None or options.tuples is TuplesAs.JSON:
         return ChangesColumns(Definitions(), options).schema
-    space = known_spaces(options, DataFiles.find(options)).space(options.space)
+    # A stream may begin while a running server removes files.
+    spaces = with_retries(lambda: known_spaces(options, DataFiles.find(options)))
+    space = spaces.space(options.space)
     first, *others = ChangesColumns(Definitions([space]), options).schema
     metadata = {_METADATA: space.pack()}
     return StructType([StructField(first.name, first.dataType, first.nullable, metadata), *others])

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Final, NamedTuple, TypeVar
+from typing import NamedTuple
 
-from iproto_server.storage.errors import LogGapError, XlogError
 from pyspark_tarantool.source.batch.changes_range import ChangesRange
 from pyspark_tarantool.source.errors import SourceError
 from pyspark_tarantool.source.io.damage import DamageHandler
 from pyspark_tarantool.source.io.data_files import DataFile, LogPart
+from pyspark_tarantool.source.io.retries import with_retries
 from pyspark_tarantool.source.options import ReadOptions
 from pyspark_tarantool.source.schema.definitions import Definitions
 from pyspark_tarantool.source.stream.initial_snapshot import SnapshotPlace, snapshot_named
@@ -18,11 +18,6 @@ from pyspark_tarantool.source.stream.live_logs import START_OVER, LiveLogs, cove
 from pyspark_tarantool.source.stream.live_schema import LiveSchema
 from pyspark_tarantool.source.stream.log_walk import LogWalk, Span
 from pyspark_tarantool.source.stream.offset import Offset
-
-_Result = TypeVar("_Result")
-
-_ATTEMPTS: Final = 4
-"""The number of attempts to list a directory while files are created and removed."""
 
 
 class Advance(NamedTuple):
@@ -227,23 +222,6 @@ class LogTail:
         if spaces is None or not spaces.vclock.same_as(start.vclock):
             spaces = LiveSchema.at(start, self._logs.snapshots(), logs, damage)
         return spaces
-
-
-def with_retries(look: Callable[[], _Result]) -> _Result:
-    """Retry if the files found are inconsistent, since files are created and removed meanwhile.
-
-    Parameters:
-        look: Reads the directory.
-
-    Returns:
-        Its result.
-    """
-    for _ in range(_ATTEMPTS - 1):
-        try:
-            return look()
-        except (FileNotFoundError, LogGapError, XlogError):
-            continue
-    return look()
 
 
 def _before(parts: list[LogPart], target: DataFile | None) -> list[LogPart]:

@@ -33,6 +33,7 @@ from pyspark_tarantool.source.errors import SourceError
 from pyspark_tarantool.source.io.byte_ranges import group_blocks
 from pyspark_tarantool.source.io.damage import DamageHandler
 from pyspark_tarantool.source.io.data_files import DataFile, DataFiles
+from pyspark_tarantool.source.io.retries import with_retries
 from pyspark_tarantool.source.options import (
     EARLIEST,
     LATEST,
@@ -50,7 +51,7 @@ from pyspark_tarantool.source.stream.initial_snapshot import (
     snapshot_ranges,
 )
 from pyspark_tarantool.source.stream.live_logs import START_OVER
-from pyspark_tarantool.source.stream.log_tail import Advance, LogTail, with_retries
+from pyspark_tarantool.source.stream.log_tail import Advance, LogTail
 from pyspark_tarantool.source.stream.offset import SINCE, STARTING, Offset
 from pyspark_tarantool.source.stream.stream_parts import StreamPart, StreamRange, blocks_of, split_spans
 
