@@ -17,13 +17,14 @@ PATIENCE = 60.0
 """Seconds to wait for a message. Only a failing test ever waits so long."""
 
 _START = """\
-import os, sys
+import fcntl, os, sys
 count = int(sys.argv[1])
-for place, text in enumerate(sys.argv[2 : 2 + count]):
-    os.dup2(int(text), 100 + place, inheritable=False)
+copies = []
+for text in sys.argv[2 : 2 + count]:
+    copies.append(fcntl.fcntl(int(text), fcntl.F_DUPFD_CLOEXEC, 3 + count))
     os.set_inheritable(int(text), False)
-for place in range(count):
-    os.dup2(100 + place, 3 + place)
+for place, copy in enumerate(copies):
+    os.dup2(copy, 3 + place)
 os.environ["LISTEN_PID"] = str(os.getpid())
 os.execv(sys.executable, [sys.executable, *sys.argv[2 + count :]])
 """
