@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
+from tests.server.http.dashboard_application import PASSWORD
 from tests.server.http.http_client import HttpAnswer, request
 
 
@@ -69,6 +70,13 @@ class ApiClient:
 def _value(answer: HttpAnswer) -> Any:
     assert answer.status == 200, answer
     return json.loads(answer.text)
+
+
+def logged_in(port: int, user: str) -> ApiClient:
+    """A client that has logged in as a user of the application for tests of the dashboard."""
+    client = ApiClient(port)
+    assert client.log_in(user, PASSWORD).status == 200
+    return client
 
 
 def of_queue(name: str, rest: str = "") -> str:

@@ -31,8 +31,8 @@ class HttpAnswer:
 
 
 def http_port(server: RunningServer, suffix: str = "HTTP") -> int:
-    """The port of an address with that suffix in the log."""
-    return int(server.process.wait_for(rf"listening on 127\.0\.0\.1:(\d+)(?:, TLS)?, {suffix}$")[1])
+    """The port of an address with that suffix in the log, which is text or JSON."""
+    return int(server.process.wait_for(rf"listening on 127\.0\.0\.1:(\d+)(?:, TLS)?, {suffix}(?:\"|$)")[1])
 
 
 def request(

@@ -15,7 +15,7 @@ import pytest
 from tests.conftest import StartServer
 from tests.iproto_client import CALL, FUNCTION_NAME, TUPLE, IprotoClient
 from tests.running_server import QUEUE_APPLICATION, RunningServer
-from tests.server.http.api_client import ApiClient, of_queue
+from tests.server.http.api_client import ApiClient, logged_in, of_queue
 from tests.server.http.dashboard_application import PASSWORD
 from tests.server.http.http_client import HTTP, http_port, request
 
@@ -36,22 +36,17 @@ def server_options() -> Sequence[str]:
 
 @pytest.fixture(scope="module")
 def port(server: RunningServer) -> int:
-    found = server.process.wait_for(r"listening on 127\.0\.0\.1:(\d+), HTTP")
-    return int(found[1])
+    return http_port(server)
 
 
 @pytest.fixture(scope="module")
 def api(port: int) -> ApiClient:
-    client = ApiClient(port)
-    assert client.log_in("operator", PASSWORD).status == 200
-    return client
+    return logged_in(port, "operator")
 
 
 @pytest.fixture(scope="module")
 def viewer(port: int) -> ApiClient:
-    client = ApiClient(port)
-    assert client.log_in("viewer", PASSWORD).status == 200
-    return client
+    return logged_in(port, "viewer")
 
 
 @pytest.fixture

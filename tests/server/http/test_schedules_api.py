@@ -10,9 +10,8 @@ import pytest
 
 from tests.iproto_client import IprotoClient
 from tests.running_server import RunningServer
-from tests.server.http.api_client import ApiClient
-from tests.server.http.dashboard_application import PASSWORD
-from tests.server.http.http_client import HTTP, request
+from tests.server.http.api_client import ApiClient, logged_in
+from tests.server.http.http_client import HTTP, http_port, request
 
 TUBES = "queue_lua_compat.tubes:app"
 USERS = "tests.server.http.dashboard_application:app"
@@ -35,13 +34,7 @@ def server_options() -> Sequence[str]:
 def port(server: RunningServer) -> int:
     with IprotoClient.at(server.address) as client:
         assert client.call("queue.create_tube", "jobs", "fifottl").ok
-    return int(server.process.wait_for(r"listening on 127\.0\.0\.1:(\d+), HTTP")[1])
-
-
-def logged_in(port: int, user: str) -> ApiClient:
-    client = ApiClient(port)
-    assert client.log_in(user, PASSWORD).status == 200
-    return client
+    return http_port(server)
 
 
 @pytest.fixture
