@@ -189,6 +189,7 @@ def test_tubes_with_policies_work_in_tarantool_and_back_here(home: Home) -> None
             call(ours, name, "take", 0)
             call(ours, name, "release", call(ours, name, "take", 0)[0])
             assert ours.call("operator.pause", name).ok
+            assert ours.call("operator.schedule", f"yearly {name}", {"queue": name, "cron": "0 0 1 1 *"}).ok
         before = {name: rows(ours, name) for name in (*TUBES, *(f"{name}_dlq" for name in TUBES))}
         ours.kill()
     with tubes_of(home, TARANTOOL) as theirs:
@@ -202,6 +203,7 @@ def test_tubes_with_policies_work_in_tarantool_and_back_here(home: Home) -> None
             call(theirs, name, "put", "new", {"utube": "new"})
     with tubes_of(home, OURS) as ours:
         assert {row[0] for row in rows(ours, "_queue_attempts")} == set(TUBES)  # those of "failed"
+        assert {row[0] for row in rows(ours, "_queue_schedules")} == {f"yearly {name}" for name in TUBES}
         for name in TUBES:
             assert states(ours, f"{name}_dlq") == {}
             assert call(ours, name, "take", 0) is None
