@@ -99,6 +99,28 @@ static PyObject *method_items(PyObject *self, PyObject *none)
     return items;
 }
 
+/* snapshot_keys(): the keys that the snapshot may have */
+static PyObject *method_snapshot_keys(PyObject *self, PyObject *none)
+{
+    KeyStates *states = (KeyStates *)self;
+    PyObject *keys = PyList_New(0);
+    for (size_t number = 0; keys && number < states->used; number++) {
+        Entry *entry = &states->entries[number];
+        if (!entry->state || entry->is_new)
+            continue;
+        PyObject *key = PyBytes_FromStringAndSize((const char *)key_at(states, entry), (Py_ssize_t)entry->size);
+        if (!key || PyList_Append(keys, key) < 0)
+            Py_CLEAR(keys);
+        Py_XDECREF(key);
+    }
+    return keys;
+}
+
+static PyObject *method_rows_size(PyObject *self, PyObject *none)
+{
+    return PyLong_FromSize_t(((KeyStates *)self)->rows_size);
+}
+
 static PyObject *method_rows(PyObject *self, PyObject *none)
 {
     KeyStates *states = (KeyStates *)self;
@@ -245,6 +267,8 @@ static PyMethodDef key_states_methods[] = {
     {"items", method_items, METH_NOARGS, "All keys and their states."},
     {"fold", key_states_fold, METH_VARARGS, "Fold the rows of a log."},
     {"rows", method_rows, METH_NOARGS, "The complete rows."},
+    {"rows_size", method_rows_size, METH_NOARGS, "The size of the complete rows in bytes."},
+    {"snapshot_keys", method_snapshot_keys, METH_NOARGS, "The keys that the snapshot may have."},
     FAST("record_cells", method_record_cells, "Record the states of many keys."),
     FAST("find_cells", method_find_cells, "Tell which of many keys have states."),
     {NULL},

@@ -10,7 +10,8 @@ typedef struct {
     uint64_t hash;
     PyObject *state; /* NULL: removed */
     uint64_t key;    /* the key itself, up to 8 bytes; else its offset in `keys` */
-    uint64_t size;
+    uint32_t size;
+    uint32_t is_new; /* the snapshot has no such key: an INSERT was its first change */
 } Entry;
 
 typedef struct {
@@ -19,6 +20,7 @@ typedef struct {
     size_t room;     /* number of slots, a power of 2; there is room for half as many entries */
     Entry *entries;
     size_t used, live;
+    size_t rows_size; /* of the complete rows, in bytes */
     uint8_t *keys; /* the keys longer than 8 bytes */
     size_t keys_size, keys_room;
 } KeyStates;

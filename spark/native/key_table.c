@@ -8,6 +8,11 @@
 #define FIRST_ROOM 64
 #define ROOM_MAX ((size_t)1 << 31)
 
+static inline size_t row_size(PyObject *state)
+{
+    return state && PyBytes_CheckExact(state) ? (size_t)PyBytes_GET_SIZE(state) : 0;
+}
+
 /* The value of a slot; the hash bits spare most lookups of other keys' entries. */
 static inline uint64_t slot_for(uint64_t hash, size_t number)
 {
@@ -83,8 +88,13 @@ static int grow(KeyStates *states)
 /* Returns 0 with an exception. */
 static int keep_key(KeyStates *states, Entry *entry, const Key *key)
 {
+    if (key->size > UINT32_MAX) {
+        PyErr_SetString(PyExc_OverflowError, "a key is too long");
+        return 0;
+    }
     entry->hash = key->hash;
-    entry->size = key->size;
+    entry->size = (uint32_t)key->size;
+    entry->is_new = 0;
     if (key->size <= 8) {
         entry->key = few(key->at, key->size);
         return 1;
@@ -113,6 +123,7 @@ int set_state(KeyStates *states, const Key *key, PyObject *state)
     if (slot && *slot) {
         Entry *entry = entry_of(states, *slot);
         states->live += !entry->state;
+        states->rows_size += row_size(state) - row_size(entry->state);
         Py_XSETREF(entry->state, state);
         return 1;
     }
@@ -129,6 +140,7 @@ int set_state(KeyStates *states, const Key *key, PyObject *state)
         return 0;
     }
     entry->state = state;
+    states->rows_size += row_size(state);
     *slot = slot_for(key->hash, ++states->used);
     states->live++;
     return 1;
@@ -140,6 +152,8 @@ void remove_state(KeyStates *states, const Key *key)
     if (!entry)
         return;
     states->live--;
+    states->rows_size -= row_size(entry->state);
+    entry->is_new = 0;
     Py_CLEAR(entry->state);
 }
 

@@ -19,6 +19,7 @@ typedef struct {
     int64_t kind;            /* the kind of its primary key */
     int64_t task, tasks;     /* this task, and the number of tasks */
     int has_snapshot;        /* whether a snapshot may have further rows */
+    int trusts_inserts;      /* whether the snapshot has no key whose first change is an INSERT */
     const int64_t *low, *high; /* by member: rows with low < LSN <= high count */
     const int64_t *clock;      /* by member, the last LSN seen so far; NULL disables the check for gaps */
     const int64_t *most;       /* by member, the highest LSN to check */
@@ -39,6 +40,7 @@ typedef struct {
 typedef struct {
     int64_t item, item_end, tuple, tuple_end;
     int64_t operated; /* the number of its operations, from 1; 0: it has none */
+    int is_insert;
 } Change;
 
 typedef struct {
@@ -106,7 +108,7 @@ static int keep_change(Changes *changes, const LogRow *row)
     if (!grow((void **)&changes->all, &changes->room, changes->count, sizeof *changes->all))
         return 0;
     Change *change = &changes->all[changes->count++];
-    *change = (Change){row->item, row->item_end, row->tuple, row->tuple_end, 0};
+    *change = (Change){row->item, row->item_end, row->tuple, row->tuple_end, 0, row->type == ROW_INSERT};
     if (row->operations < 0)
         return 1;
     if (!grow((void **)&changes->operated, &changes->operated_room, changes->operated_count, sizeof *changes->operated))
@@ -292,6 +294,14 @@ static int fold_change(KeyStates *states, const Rule *rule, const Change *change
     if (change->operated)
         return fold_operations(states, rule, change, key, changes);
     PyObject *state;
+    int is_new = change->is_insert && rule->trusts_inserts && !find_state(states, key);
+    if (change->tuple < 0 && rule->has_snapshot) {
+        const Entry *entry = find_state(states, key);
+        if (entry && entry->is_new) {
+            remove_state(states, key);
+            return 1;
+        }
+    }
     if (change->tuple >= 0 && is_own(rule, key))
         state = PyBytes_FromStringAndSize((const char *)rule->begin + change->tuple, change->tuple_end - change->tuple);
     else if (rule->has_snapshot)
@@ -301,7 +311,11 @@ static int fold_change(KeyStates *states, const Rule *rule, const Change *change
             remove_state(states, key);
         return 1;
     }
-    return set_state(states, key, state);
+    if (!set_state(states, key, state))
+        return 0;
+    if (is_new)
+        find_state(states, key)->is_new = 1;
+    return 1;
 }
 
 static int fold_changes(KeyStates *states, const Rule *rule, Changes *changes)
@@ -334,7 +348,7 @@ static int numbers_init(Py_buffer *view, PyObject *object, const int64_t **numbe
     return 0;
 }
 
-/* fold(data, size, space, kind, task, tasks, has_snapshot, low, high, clock, most, doubles, has more doubles, operate):
+/* fold(data, size, space, kind, task, tasks, has_snapshot, trusts_inserts, low, high, clock, most, doubles, has more doubles, operate):
  * the member that wrote the rows, its clock if gaps are checked, and whether operations wait for rows; None, with no
  * state changed, if a row is not plain */
 PyObject *key_states_fold(PyObject *self, PyObject *args)
@@ -343,16 +357,16 @@ PyObject *key_states_fold(PyObject *self, PyObject *args)
     Py_ssize_t size;
     long long space, kind, task, tasks;
     unsigned long long doubles;
-    int has_snapshot, has_more;
-    if (!PyArg_ParseTuple(args, "SnLLLLpOOOOKpO:fold", &data, &size, &space, &kind, &task, &tasks, &has_snapshot,
-                          &numbers[0], &numbers[1], &numbers[2], &numbers[3], &doubles, &has_more, &operate))
+    int has_snapshot, trusts_inserts, has_more;
+    if (!PyArg_ParseTuple(args, "SnLLLLppOOOOKpO:fold", &data, &size, &space, &kind, &task, &tasks, &has_snapshot,
+                          &trusts_inserts, &numbers[0], &numbers[1], &numbers[2], &numbers[3], &doubles, &has_more, &operate))
         return NULL;
     if (size < 0 || size > PyBytes_GET_SIZE(data) || tasks < 1 || (kind != NUMBERS && kind != STRINGS)) {
         PyErr_SetString(PyExc_ValueError, "fold() takes a size within the data, a kind of keys, and tasks");
         return NULL;
     }
     Position begin = (Position)PyBytes_AS_STRING(data);
-    Rule rule = {begin, begin + size, space, kind, task, tasks, has_snapshot, NULL, NULL, NULL, NULL,
+    Rule rule = {begin, begin + size, space, kind, task, tasks, has_snapshot, trusts_inserts, NULL, NULL, NULL, NULL,
                  {doubles, has_more}, operate};
     const int64_t **const places[] = {&rule.low, &rule.high, &rule.clock, &rule.most};
     Py_buffer views[4] = {{NULL}};

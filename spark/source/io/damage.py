@@ -73,3 +73,16 @@ class DamageHandler:
         filesystem.create_dir(path, recursive=True)
         with filesystem.open_output_stream(f"{path}/{uuid.uuid4()}.json") as stream:
             stream.write("".join(json.dumps(line) + "\n" for line in lines).encode())
+
+
+class UnreportedDamage(DamageHandler):
+    """Handles damage that another task reports."""
+
+    def add(self, error: XlogError, end: int) -> None:
+        """Raise or ignore damage.
+
+        Raises:
+            XlogError: The error, unless damage is skipped.
+        """
+        if self._on_damaged is OnDamaged.FAIL:
+            raise error

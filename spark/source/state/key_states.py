@@ -97,6 +97,7 @@ class KeyStates(dict[bytes, KeyState]):
         task: int,
         tasks: int,
         has_snapshot: bool,
+        trusts_inserts: bool,
         low: array[int],
         high: array[int],
         clock: array[int] | None,
@@ -118,6 +119,8 @@ class KeyStates(dict[bytes, KeyState]):
             task: The number of this task, from 0.
             tasks: The number of tasks.
             has_snapshot: Whether a snapshot may have further rows.
+            trusts_inserts: Whether the snapshot has no key whose first change is an INSERT: a deletion drops
+                the state of such a key.
             low: By member, the LSN before the first row that counts.
             high: By member, the LSN of the last row that counts.
             clock: By member, the last LSN read, which new ones must follow; None disables this check.
@@ -136,6 +139,14 @@ class KeyStates(dict[bytes, KeyState]):
     def rows(self) -> list[bytes]:
         """The complete rows."""
         return [state for state in self.values() if type(state) is bytes]
+
+    def rows_size(self) -> int:
+        """The size of the complete rows in bytes."""
+        return sum(len(state) for state in self.values() if type(state) is bytes)
+
+    def snapshot_keys(self) -> list[bytes]:
+        """The keys that the snapshot may have; `fold` leaves out those whose first change is an INSERT."""
+        return list(self)
 
 
 @twin

@@ -1,7 +1,8 @@
 """Folds the changes of the logs into the final state of each key of a space.
 
-Every task reads all logs and keeps the state of each changed key (`key_states`), but only its own rows: tasks
-share rows, not keys. Without a snapshot, a task needs no keys of other tasks.
+The driver folds them once for all tasks if the result is small (`folded_logs`). Otherwise, every task reads
+all logs and keeps the state of each changed key (`key_states`), but only its own rows: tasks share rows, not
+keys. Without a snapshot, a task needs no keys of other tasks.
 """
 
 from __future__ import annotations
@@ -23,10 +24,17 @@ from iproto_server.storage.xlog import Change, RowType
 from pyspark_tarantool.source.decode.log_rows import LogRows
 from pyspark_tarantool.source.decode.log_span import ContinuityCheck, PerMember, by_member
 from pyspark_tarantool.source.decode.packed import Buffer
-from pyspark_tarantool.source.decode.packed_keys import PackedKeys, share_of, shares_of
+from pyspark_tarantool.source.decode.packed_keys import Cut, PackedKeys, share_of, shares_of
 from pyspark_tarantool.source.decode.packed_tuples import Tuples
 from pyspark_tarantool.source.errors import SourceError
 from pyspark_tarantool.source.schema.definitions import SpaceDefinition
+from pyspark_tarantool.source.state.changed_keys import (
+    KeyColumns,
+    Numbers,
+    find_numbers,
+    keys_of,
+    numbers_of,
+)
 from pyspark_tarantool.source.state.key_states import (
     OTHER_TASK,
     KeyStates,
@@ -80,6 +88,7 @@ class LogFolder:
         self._is_renamed = is_renamed
         self._is_lenient = is_lenient
         self._has_operations = self._has_upserts = False
+        self._changed_numbers: Numbers | None = None
         self.states = KeyStates()
 
     def apply_changes(self, changes: Iterable[Change], low: PerMember, high: PerMember) -> None:
@@ -190,6 +199,7 @@ class LogFolder:
             self._task,
             self._tasks,
             self._has_snapshot,
+            self._has_snapshot and not self._is_lenient,
             by_member(low),
             by_member(high),
             clock,
@@ -267,6 +277,31 @@ class LogFolder:
         """The complete rows of the logs that this task returns."""
         return self.states.rows()
 
+    def waiting(self) -> dict[bytes, list[LoggedOperations]]:
+        """The operations that wait for rows of the snapshot, by key."""
+        if not self._has_operations:
+            return {}
+        return {key: state for key, state in self.states.items() if isinstance(state, list)}
+
+    def set_changed_keys(self, columns: KeyColumns, waiting: dict[bytes, list[LoggedOperations]]) -> None:
+        """Set the keys of the snapshot that another `LogFolder` has found changed.
+
+        Parameters:
+            columns: The keys.
+            waiting: The operations that wait for rows of the snapshot, by key.
+        """
+        self._changed_numbers = numbers_of(columns) if self._keys.cut is Cut.NUMBERS else None
+        if self._changed_numbers is None:
+            self._set_changed(keys_of(columns))
+        for key, operations in waiting.items():
+            self.states[key] = operations
+            self._has_upserts |= any(tuple_raw is not None for _, _, tuple_raw, _, _ in operations)
+        self._has_operations = bool(waiting)
+
+    def _set_changed(self, keys: list[bytes]) -> None:
+        for key in keys:
+            self.states[key] = self.states.get(key)
+
     def merge(self, tuples: Tuples) -> tuple[Tuples, list[bytes]]:
         """Merge rows of the snapshot with the changes.
 
@@ -290,7 +325,7 @@ class LogFolder:
         """The rows with pending operations, after applying them."""
         changed: list[bytes] = []
         for key, raw in zip(self._keys_of(touched), touched.cells.raws(), strict=True):
-            state = self.states[key]
+            state = self.states.get(key)
             if isinstance(state, list):
                 self.pending_upserts.pop(key, None)
                 folded = self.apply_operations(raw, state)
@@ -300,6 +335,12 @@ class LogFolder:
 
     def _touched(self, tuples: Tuples) -> npt.NDArray[np.bool_]:
         """Whether the rows of the snapshot have changed keys."""
+        if self._changed_numbers is not None:
+            found = find_numbers(self._changed_numbers, tuples.item(0))
+            if found is not None:
+                return found
+            self._set_changed([codec.pack(number) for number in self._changed_numbers.tolist()])
+            self._changed_numbers = None
         if not self.states:
             return np.zeros(len(tuples), np.bool_)
         if self._keys.are_cut(tuples):

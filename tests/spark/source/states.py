@@ -17,7 +17,7 @@ from iproto_server.storage import snapshot
 from pyspark_tarantool.source.arrow.columns import RAW
 from pyspark_tarantool.source.io import byte_ranges
 from pyspark_tarantool.source.options import ReadOptions
-from pyspark_tarantool.source.state import state_reader
+from pyspark_tarantool.source.state import folded_logs, state_reader
 from pyspark_tarantool.source.state.state_files import FoundState
 from pyspark_tarantool.source.state.state_reader import StateReader, state_schema
 
@@ -54,8 +54,24 @@ def batches(path: Path, space: str | int, **options: object) -> list[pa.RecordBa
     return [batch for copy, partition in shipped for batch in copy.read(partition)]
 
 
+@contextmanager
+def tasks_read_logs() -> Iterator[None]:
+    """Let each task read the logs, as if their changes were too many to be sent to it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(folded_logs, "FOLDED_KEYS", -1)
+        yield
+
+
 def packed(path: Path, space: str | int, **options: object) -> list[bytes]:
-    """The packed tuples of a state, sorted."""
+    """The packed tuples of a state, sorted; the same whether the driver or the tasks read the logs."""
+    found = _packed(path, space, **options)
+    if "bad_records_path" not in options:  # each reading adds a report
+        with tasks_read_logs():
+            assert _packed(path, space, **options) == found
+    return found
+
+
+def _packed(path: Path, space: str | int, **options: object) -> list[bytes]:
     return sorted(raw for batch in batches(path, space, **options) for raw in batch.column(RAW).to_pylist())
 
 

@@ -104,6 +104,8 @@ def test_does_what_a_dictionary_does(steps: list[tuple[str, bytes, KeyState]]) -
         assert (key in made) == (key in expected)
     assert dict(made.items()) == expected
     assert sorted(made.rows()) == sorted(expected.rows())
+    assert made.rows_size() == expected.rows_size()
+    assert sorted(made.snapshot_keys()) == sorted(expected.snapshot_keys())
 
 
 def cells_of(keys: list[bytes]) -> Cells:
@@ -130,6 +132,7 @@ def test_keeps_many_keys_while_others_are_removed(width: int) -> None:
     assert [octet == 1 for octet in found] == [key in expected for key in everything.raws()]
     assert dict(made.items()) == expected
     assert sorted(made.rows()) == sorted(expected.rows())
+    assert made.rows_size() == expected.rows_size()
 
 
 def test_lets_go_of_what_it_had() -> None:
@@ -171,7 +174,7 @@ def test_refuses_what_it_is_not_made_for() -> None:
         with pytest.raises((TypeError, ValueError)):
             made.find_cells(*arguments)
     numbers = array("q", [0]) * 32
-    right = (b"", 0, 512, 1, 0, 1, True, numbers, numbers, None, None, 0, False, None)
+    right = (b"", 0, 512, 1, 0, 1, True, True, numbers, numbers, None, None, 0, False, None)
     assert made.fold(*right) is None
     for place, value in [
         (0, "text"),
@@ -181,10 +184,10 @@ def test_refuses_what_it_is_not_made_for() -> None:
         (3, 0),
         (3, 3),
         (5, 0),
-        (7, array("q", [0]) * 31),
-        (8, None),
-        (9, array("q")),
-        (9, numbers),
+        (8, array("q", [0]) * 31),
+        (9, None),
+        (10, array("q")),
+        (10, numbers),
     ]:
         with pytest.raises((TypeError, ValueError)):
             made.fold(*right[:place], value, *right[place + 1 :])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +19,10 @@ from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import RowType, XlogReader, update_body
 from iproto_server.storage.xlog.block import MARKER_SIZE
 from pyspark_tarantool.source.errors import SourceError
-from pyspark_tarantool.source.state import state_reader
+from pyspark_tarantool.source.state import folded_logs, state_reader
 from tests.spark.source.chronicle import SPACE, START, STEP, Chronicle
 from tests.spark.source.reading import Read
-from tests.spark.source.states import packed, reader, small_pieces, state
+from tests.spark.source.states import packed, reader, small_pieces, state, tasks_read_logs
 from tests.storage.databases import save
 from tests.storage.files import insertion
 
@@ -29,6 +30,14 @@ from tests.storage.files import insertion
 @pytest.fixture(autouse=True)
 def pieces() -> Iterator[None]:
     with small_pieces():
+        yield
+
+
+@pytest.fixture(params=["the driver reads the logs", "the tasks read the logs"])
+def log_reader(request: pytest.FixtureRequest) -> Iterator[None]:
+    with ExitStack() as stack:
+        if request.param == "the tasks read the logs":
+            stack.enter_context(tasks_read_logs())
         yield
 
 
@@ -79,8 +88,47 @@ def test_logs_alone_are_shared_only_if_they_are_large(
     chronicle.snapshot()
     put(chronicle, *range(100))
     monkeypatch.setattr(state_reader, "_LOG_SHARE", share)
-    assert len(reader(tmp_path, "t", partition_bytes=1000).partitions()) == tasks
+    with tasks_read_logs():
+        assert len(reader(tmp_path, "t", partition_bytes=1000).partitions()) == tasks
     assert ids(tmp_path, partition_bytes=1000) == list(range(100))
+
+
+class TestLogsReadByTheDriver:
+    """Their changes are sent to the tasks, which read parts of the snapshot only."""
+
+    def test_no_task_reads_them(self, chronicle: Chronicle) -> None:
+        put(chronicle, *range(5, 60))
+        made = reader(chronicle.directory, "t", partition_bytes=50)
+        tasks = made.partitions()
+        assert len(tasks) > 4
+        for log in logs(chronicle):
+            log.unlink()
+        rows = [int(row.as_py()) for task in tasks for batch in made.read(task) for row in batch.column("id")]
+        assert sorted(rows) == list(range(60))
+
+    def test_tasks_that_were_put_and_acknowledged_leave_nothing(self, chronicle: Chronicle) -> None:
+        for key in range(10, 500):
+            chronicle.commit(chronicle.insert(key, "text", key))
+            chronicle.commit(chronicle.delete(key))
+        chronicle.commit(chronicle.insert(500, "text", 500), chronicle.delete(3))
+        made = reader(chronicle.directory, "t", partition_bytes=50)
+        first, *_ = made.partitions()
+        assert folded_logs.unpack(first.value.logs.packed_keys) == ({1: codec.pack(3)}, {})
+        assert ids(chronicle.directory, partition_bytes=50) == [0, 1, 2, *range(4, 10), 500]
+
+    @pytest.mark.parametrize(
+        "limit", [("FOLDED_KEYS", 50), ("FOLDED_BYTES", 200), ("SENT_BYTES", 100)], ids=lambda limit: limit[0]
+    )
+    def test_changes_that_are_too_many_are_not_sent(
+        self, chronicle: Chronicle, monkeypatch: pytest.MonkeyPatch, limit: tuple[str, int]
+    ) -> None:
+        put(chronicle, *range(5, 60))
+        before = len(reader(chronicle.directory, "t", partition_bytes=50).partitions())
+        monkeypatch.setattr(folded_logs, *limit)
+        tasks = reader(chronicle.directory, "t", partition_bytes=50).partitions()
+        assert 1 < len(tasks) < before
+        assert all(task.value.logs is None for task in tasks)
+        assert ids(chronicle.directory, partition_bytes=50) == list(range(60))
 
 
 class TestWhatThereIs:
@@ -114,7 +162,8 @@ class TestWhatThereIs:
         then = reader(chronicle.directory, "t", mode="at_lsn", lsn=10)
         assert "added" not in then._columns.schema.names
 
-    def test_large_logs_are_shared_by_keys(self, chronicle: Chronicle) -> None:
+    @pytest.mark.usefixtures("log_reader")
+    def test_large_logs_are_shared(self, chronicle: Chronicle) -> None:
         put(chronicle, *range(5, 60))
         made = reader(chronicle.directory, "t", partition_bytes=400)
         shares = [sum(batch.num_rows for batch in made.read(task)) for task in made.partitions()]
@@ -206,6 +255,7 @@ class TestMoments:
                 state(chronicle.directory, "t", mode="at_lsn", lsn=lsn)
 
 
+@pytest.mark.usefixtures("log_reader")
 class TestGapsAndDamage:
     def test_a_missing_log(self, chronicle: Chronicle) -> None:
         for key in (10, 11, 12):
@@ -276,6 +326,7 @@ class TestGapsAndDamage:
             state(chronicle.directory, "t")
 
 
+@pytest.mark.usefixtures("log_reader")
 class TestIntricateChanges:
     """Those that one task makes in a database."""
 
