@@ -14,7 +14,7 @@ import zstandard
 from pyspark_tarantool.source.io.damage import DamageHandler
 from pyspark_tarantool.source.options import OnDamaged, ReadOptions
 from pyspark_tarantool.source.state.changed_keys import KeyColumns, key_columns
-from pyspark_tarantool.source.state.key_states import LoggedOperations
+from pyspark_tarantool.source.state.key_states import KeyStates, LoggedOperations
 from pyspark_tarantool.source.state.log_folder import LogFolder
 from pyspark_tarantool.source.state.state_files import StateFiles
 from pyspark_tarantool.source.state.state_logs import fold_logs
@@ -59,6 +59,33 @@ class _TooLarge(Exception):
     """The folded changes are too large to be sent to the tasks."""
 
 
+class _SizeLimit:
+    """Limits the size of states.
+
+    Without compiled code, adding up the sizes of rows takes time. So the intervals between checks grow with
+    the amount of logs read.
+
+    Parameters:
+        states: The states.
+    """
+
+    def __init__(self, states: KeyStates) -> None:
+        self._states = states
+        self._steps = self._next_step = 0
+
+    def check(self) -> None:
+        """Check the size, if it is due.
+
+        Raises:
+            _TooLarge: If the states are too large.
+        """
+        self._steps += 1
+        if self._steps > self._next_step:
+            self._next_step = self._steps + self._steps // 8
+            if len(self._states) > FOLDED_KEYS or self._states.rows_size() > FOLDED_BYTES:
+                raise _TooLarge
+
+
 def fold_for_tasks(state: StateFiles, options: ReadOptions, tasks: int) -> list[FoldedLogs] | None:
     """Fold the changes of the logs for several tasks.
 
@@ -84,14 +111,11 @@ def fold_for_tasks(state: StateFiles, options: ReadOptions, tasks: int) -> list[
         is_lenient=options.damaged is OnDamaged.SKIP,
     )
 
-    def check_size() -> None:
-        if len(folder.states) > FOLDED_KEYS or folder.states.rows_size() > FOLDED_BYTES:
-            raise _TooLarge
-
     try:
         # An error leaves the report of damage to the tasks.
         with DamageHandler.of(options) as damage:
-            if not fold_logs(state, folder, damage, checks_rows=True, on_progress=check_size):
+            limit = _SizeLimit(folder.states)
+            if not fold_logs(state, folder, damage, checks_rows=True, on_progress=limit.check):
                 raise _TooLarge
             folded = _split(folder, tasks, has_snapshot=has_snapshot)
             if sum(len(rows) + len(keys) for rows, keys in folded) > SENT_BYTES:
