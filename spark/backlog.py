@@ -1,6 +1,6 @@
 """The job `backlog`: number, age and size of the tasks in each queue, and when delayed ones will be ready.
 
-python -m pyspark_tarantool.backlog ./data --queue tubes --report backlog.html
+python -m pyspark_tarantool backlog ./data --queue tubes --report backlog.html
 """
 
 from __future__ import annotations
@@ -177,10 +177,10 @@ def _place_of(status: str) -> Column:
 @job_command(
     ["backlog", "delayed", "delayed_by_time"],
     """\
-python -m pyspark_tarantool.backlog ./data --queue tutorial
-python -m pyspark_tarantool.backlog ./data --queue tubes --at-time 2026-01-31T12:00:00Z --report backlog.html
-python -m pyspark_tarantool.backlog ./snapshots --wal-dir ./logs --queue legacy --output ./results
-python -m pyspark_tarantool.backlog ./data --queue tubes --now present --fail-if "oldest_ready > 5m\"""",
+python -m pyspark_tarantool backlog ./data --queue tutorial
+python -m pyspark_tarantool backlog ./data --queue tubes --at-time 2026-01-31T12:00:00Z --report backlog.html
+python -m pyspark_tarantool backlog ./snapshots --wal-dir ./logs --queue legacy --output ./results
+python -m pyspark_tarantool backlog ./data --queue tubes --now present --fail-if "oldest_ready > 5m\"""",
     metrics=METRICS,
 )
 @NOW

@@ -1,6 +1,6 @@
 """The job `capacity`: arrival and service rates, utilisation of workers, and where backlogs are heading.
 
-python -m pyspark_tarantool.capacity ./data --queue tubes --report capacity.html
+python -m pyspark_tarantool capacity ./data --queue tubes --report capacity.html
 """
 
 from __future__ import annotations
@@ -84,9 +84,9 @@ def whole_minutes(rows: Sequence[Row], begin: datetime, end: datetime) -> list[M
 @job_command(
     ["capacity", "forecasts"],
     """\
-python -m pyspark_tarantool.capacity ./data --queue tutorial
-python -m pyspark_tarantool.capacity ./data --queue tubes --hours 6 --report capacity.html
-python -m pyspark_tarantool.capacity ./data --queue legacy --fail-if "utilisation > 0.9\"""",
+python -m pyspark_tarantool capacity ./data --queue tutorial
+python -m pyspark_tarantool capacity ./data --queue tubes --hours 6 --report capacity.html
+python -m pyspark_tarantool capacity ./data --queue legacy --fail-if "utilisation > 0.9\"""",
     metrics=METRICS,
 )
 @click.option(

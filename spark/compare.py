@@ -1,6 +1,6 @@
 """The job `compare`: one day of the queues against another.
 
-python -m pyspark_tarantool.compare ./data --queue tubes --day 2026-01-31 --against 2026-01-24
+python -m pyspark_tarantool compare ./data --queue tubes --day 2026-01-31 --against 2026-01-24
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _DAY: Final = click.DateTime(["%Y-%m-%d"])
 @job_command(
     ["comparison"],
     """\
-python -m pyspark_tarantool.compare ./data --queue tutorial
-python -m pyspark_tarantool.compare ./data --queue tubes --day 2026-01-31 --against 2026-01-24
-python -m pyspark_tarantool.compare ./data --queue legacy --report comparison.html""",
+python -m pyspark_tarantool compare ./data --queue tutorial
+python -m pyspark_tarantool compare ./data --queue tubes --day 2026-01-31 --against 2026-01-24
+python -m pyspark_tarantool compare ./data --queue legacy --report comparison.html""",
 )
 @click.option(
     "--day", metavar="DATE", type=_DAY, help="The day, in UTC.  [default: the last one in the logs]"

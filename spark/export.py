@@ -1,6 +1,6 @@
 """The job `export`: a space, a queue's tasks, or logged changes, as Parquet, CSV or JSON.
 
-python -m pyspark_tarantool.export ./data --space users --output ./tables
+python -m pyspark_tarantool export ./data --space users --output ./tables
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _DAY: Final = re.compile(r"day\((.+)\)")
 @job_command(
     [],
     """\
-python -m pyspark_tarantool.export ./data --space users --output ./tables
-python -m pyspark_tarantool.export ./data --space 512 --at-time 2026-01-31T12:00:00Z --output ./then
-python -m pyspark_tarantool.export ./data --queue tubes --output ./tables --partition-by queue
-python -m pyspark_tarantool.export ./data --changes --output ./history --partition-by "day(timestamp)\"""",
+python -m pyspark_tarantool export ./data --space users --output ./tables
+python -m pyspark_tarantool export ./data --space 512 --at-time 2026-01-31T12:00:00Z --output ./then
+python -m pyspark_tarantool export ./data --queue tubes --output ./tables --partition-by queue
+python -m pyspark_tarantool export ./data --changes --output ./history --partition-by "day(timestamp)\"""",
     queue=None,
 )
 @click.option("--space", metavar="SPACE", help="The space to export, by name or id.")

@@ -1,6 +1,6 @@
 """The job `lifecycle`: waiting and service times of tasks, attempts and outcomes.
 
-python -m pyspark_tarantool.lifecycle ./data --queue tutorial --report lifecycle.html
+python -m pyspark_tarantool lifecycle ./data --queue tutorial --report lifecycle.html
 """
 
 from __future__ import annotations
@@ -71,10 +71,10 @@ def metrics_of(queues: list[Row]) -> dict[str, float | None]:
 @job_command(
     ["tasks", "per_queue", "per_minute"],
     """\
-python -m pyspark_tarantool.lifecycle ./data --queue tutorial
-python -m pyspark_tarantool.lifecycle ./data --queue tubes --at-time 2026-01-31T12:00:00Z --report l.html
-python -m pyspark_tarantool.lifecycle ./snapshots --wal-dir ./logs --queue legacy --output ./results
-python -m pyspark_tarantool.lifecycle ./data --queue tubes --fail-if "waiting_p99 > 1m\"""",
+python -m pyspark_tarantool lifecycle ./data --queue tutorial
+python -m pyspark_tarantool lifecycle ./data --queue tubes --at-time 2026-01-31T12:00:00Z --report l.html
+python -m pyspark_tarantool lifecycle ./snapshots --wal-dir ./logs --queue legacy --output ./results
+python -m pyspark_tarantool lifecycle ./data --queue tubes --fail-if "waiting_p99 > 1m\"""",
     metrics=METRICS,
 )
 def lifecycle(job: Job) -> None:

@@ -1,6 +1,6 @@
 """The job `suspects`: tasks that return repeatedly, are stuck or forgotten, and queues that grow.
 
-python -m pyspark_tarantool.suspects ./data --queue legacy --attempts 5 --report suspects.html
+python -m pyspark_tarantool suspects ./data --queue legacy --attempts 5 --report suspects.html
 """
 
 from __future__ import annotations
@@ -52,10 +52,10 @@ _SHOWN = ("queue", "id", "status", "since", "for_s", "attempts", "created", "fir
 @job_command(
     ["suspects", "summary", "growth", "levels"],
     """\
-python -m pyspark_tarantool.suspects ./data --queue tutorial
-python -m pyspark_tarantool.suspects ./data --queue legacy --attempts 5 --stuck 600 --report suspects.html
-python -m pyspark_tarantool.suspects ./data --queue tubes --now present --output ./results --format json
-python -m pyspark_tarantool.suspects ./data --queue tubes --fail-if "stuck > 0" --fail-if "growing > 0\"""",
+python -m pyspark_tarantool suspects ./data --queue tutorial
+python -m pyspark_tarantool suspects ./data --queue legacy --attempts 5 --stuck 600 --report suspects.html
+python -m pyspark_tarantool suspects ./data --queue tubes --now present --output ./results --format json
+python -m pyspark_tarantool suspects ./data --queue tubes --fail-if "stuck > 0" --fail-if "growing > 0\"""",
     metrics=list(METRICS),
 )
 @NOW

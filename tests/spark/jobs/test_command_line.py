@@ -220,14 +220,14 @@ class TestWrongCommandLines:
         outcome = run(job, "--help")  # type: ignore[arg-type]
         assert outcome.status == 0
         _, _, examples = outcome.output.partition("Examples:\n")
-        assert examples.count("python -m pyspark_tarantool.") >= 3
+        assert examples.count("python -m pyspark_tarantool ") >= 3
 
 
 def test_without_java_there_is_one_line(tmp_path: Path) -> None:
     environment = {**os.environ, "PATH": str(tmp_path), "PYTHONPATH": str(REPOSITORY)}
     environment.pop("JAVA_HOME", None)
     done = subprocess.run(
-        [sys.executable, "-m", "pyspark_tarantool.backlog", str(tmp_path), "--queue", "tutorial"],
+        [sys.executable, "-m", "pyspark_tarantool", "backlog", str(tmp_path), "--queue", "tutorial"],
         cwd=tmp_path,
         env=environment,
         capture_output=True,
