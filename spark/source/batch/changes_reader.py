@@ -18,7 +18,7 @@ from iproto_server.storage.xlog import Row, RowType
 from pyspark_tarantool.source.arrow.changes_columns import PLAIN_TYPES, ChangesColumns
 from pyspark_tarantool.source.arrow.filters import Filters
 from pyspark_tarantool.source.batch.changes_range import ChangesRange
-from pyspark_tarantool.source.batch.worker import WorkerSetup
+from pyspark_tarantool.source.batch.worker import WorkerSetup, ends_quietly
 from pyspark_tarantool.source.decode.log_rows import LSN_MAX, LogRows
 from pyspark_tarantool.source.decode.row_scanner import read_rows
 from pyspark_tarantool.source.decode.row_scanner import rows_of as rows_of
@@ -165,6 +165,7 @@ class ChangesReader(WorkerSetup, DataSourceReader):
             for part in split_file(log.file, self._options.partition_bytes)
         ]
 
+    @ends_quietly
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read a range.
 

@@ -10,7 +10,7 @@ from pyspark.sql.types import StructType
 
 from pyspark_tarantool.source.arrow.columns import row_columns
 from pyspark_tarantool.source.arrow.filters import Filters
-from pyspark_tarantool.source.batch.worker import WorkerSetup
+from pyspark_tarantool.source.batch.worker import WorkerSetup, ends_quietly
 from pyspark_tarantool.source.decode.snapshot_rows import read_tuples
 from pyspark_tarantool.source.decode.snapshot_rows import tuples_of as tuples_of
 from pyspark_tarantool.source.errors import SourceError
@@ -79,6 +79,7 @@ class SnapshotReader(WorkerSetup, DataSourceReader):
         """The ranges of the file."""
         return [InputPartition(part) for part in split_file(self._file, self._options.partition_bytes)]
 
+    @ends_quietly
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read a range.
 

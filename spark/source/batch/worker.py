@@ -1,4 +1,4 @@
-"""Set-up of the worker processes in which Spark runs tasks."""
+"""Set-up and end of the worker processes in which Spark runs tasks."""
 
 from __future__ import annotations
 
@@ -6,9 +6,15 @@ import gc
 import os
 import socket
 import sys
+from collections.abc import Callable, Iterator
 from contextlib import suppress
-from functools import cache
-from typing import Any, Final
+from functools import cache, wraps
+from typing import Any, Final, TypeVar
+
+from pyspark.sql.datasource import InputPartition
+
+_Reader = TypeVar("_Reader")
+_Rows = TypeVar("_Rows")
 
 _WORKERS: Final = "pyspark.daemon"
 """The main module of a worker process."""
@@ -31,10 +37,44 @@ class WorkerSetup:
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore the pickled attributes."""
         self.__dict__.update(state)
-        spec = getattr(sys.modules["__main__"], "__spec__", None)
-        if spec is not None and spec.name == _WORKERS:
+        if _is_worker():
             _freeze_once()
             _acknowledge()
+
+
+def ends_quietly(
+    read: Callable[[_Reader, InputPartition], Iterator[_Rows]],
+) -> Callable[[_Reader, InputPartition], Iterator[_Rows]]:
+    """Decorate a reader's method `read`: a worker whose rows are no longer needed exits without a traceback.
+
+    When a query needs no more rows, such as one with LIMIT, Spark closes the connection and kills the worker.
+    The worker may notice the closed connection first; then PySpark prints a traceback of `BrokenPipeError`, as it
+    still does if the worker has just sent its last row.
+    """
+
+    @wraps(read)
+    def reading(self: _Reader, partition: InputPartition) -> Iterator[_Rows]:
+        try:
+            yield from read(self, partition)
+        except GeneratorExit as stopped:
+            if _is_worker() and _has_lost_connection(stopped):
+                os._exit(0)
+            raise
+
+    return reading
+
+
+def _is_worker() -> bool:
+    spec = getattr(sys.modules["__main__"], "__spec__", None)
+    return spec is not None and spec.name == _WORKERS
+
+
+def _has_lost_connection(stopped: BaseException) -> bool:
+    """Whether rows are no longer read because they could not be sent."""
+    cause: BaseException | None = stopped
+    while cause is not None and not isinstance(cause, ConnectionError):
+        cause = cause.__context__
+    return cause is not None
 
 
 @cache

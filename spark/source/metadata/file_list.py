@@ -21,6 +21,7 @@ from pyspark.sql.types import (
 )
 
 from iproto_server.storage.xlog import FileType, Row, decode_rows
+from pyspark_tarantool.source.batch.worker import ends_quietly
 from pyspark_tarantool.source.errors import SourceError
 from pyspark_tarantool.source.io.byte_ranges import read_blocks, whole_file
 from pyspark_tarantool.source.io.damage import DamageHandler
@@ -76,6 +77,7 @@ class FileListReader(DataSourceReader):
         groups = range(0, max(len(self._files), 1), _TOGETHER)
         return [InputPartition(self._files[start : start + _TOGETHER]) for start in groups]
 
+    @ends_quietly
     def read(self, partition: InputPartition) -> Iterator[tuple[object, ...]]:
         """Describe some files.
 

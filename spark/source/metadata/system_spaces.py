@@ -11,6 +11,7 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import DataType, LongType, StringType, StructField, StructType
 
 from iproto_server.box.catalog.system_space_ids import INDEX, SPACE, USER
+from pyspark_tarantool.source.batch.worker import ends_quietly
 from pyspark_tarantool.source.options import Mode, ReadOptions
 from pyspark_tarantool.source.state.state_files import FoundState
 from pyspark_tarantool.source.state.state_reader import StateReader
@@ -98,6 +99,7 @@ class SystemSpaceReader(DataSourceReader):
         """The parts of the files."""
         return list(self._reader.partitions())
 
+    @ends_quietly
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read a part.
 

@@ -23,7 +23,7 @@ from iproto_server.codec import msgpack as codec
 from iproto_server.protocol import IteratorType, Key, RequestType
 from pyspark_tarantool.source.arrow.columns import row_columns
 from pyspark_tarantool.source.arrow.filters import Filters
-from pyspark_tarantool.source.batch.worker import WorkerSetup
+from pyspark_tarantool.source.batch.worker import WorkerSetup, ends_quietly
 from pyspark_tarantool.source.errors import SourceError
 from pyspark_tarantool.source.remote.connection import Connection, LostConnectionError
 from pyspark_tarantool.source.remote.key_ranges import KeyRange, key_scale
@@ -112,6 +112,7 @@ class SpaceReader(WorkerSetup, DataSourceReader):
             return []
         return [InputPartition(part) for part in scale.split(wanted, *ends, self._options.partitions)]
 
+    @ends_quietly
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read a range.
 

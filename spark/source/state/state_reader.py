@@ -27,7 +27,7 @@ from pyspark.sql.types import StructType
 
 from pyspark_tarantool.source.arrow.columns import row_columns
 from pyspark_tarantool.source.arrow.filters import Filters
-from pyspark_tarantool.source.batch.worker import WorkerSetup
+from pyspark_tarantool.source.batch.worker import WorkerSetup, ends_quietly
 from pyspark_tarantool.source.decode.packed_tuples import Tuples
 from pyspark_tarantool.source.decode.snapshot_rows import read_tuples
 from pyspark_tarantool.source.io.block_filter import BlockFilter
@@ -155,6 +155,7 @@ class StateReader(WorkerSetup, DataSourceReader):
             return None
         return whole_file(state.snapshot)
 
+    @ends_quietly
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read the share of a task.
 

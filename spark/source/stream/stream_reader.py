@@ -25,7 +25,7 @@ from iproto_server.storage.xlog import RowType
 from pyspark_tarantool.source.arrow.changes_columns import ChangesColumns
 from pyspark_tarantool.source.arrow.filters import Filters
 from pyspark_tarantool.source.batch.changes_reader import known_spaces, space_of
-from pyspark_tarantool.source.batch.worker import WorkerSetup
+from pyspark_tarantool.source.batch.worker import WorkerSetup, ends_quietly
 from pyspark_tarantool.source.decode.cutoff import first_timestamp
 from pyspark_tarantool.source.decode.log_rows import LogRows
 from pyspark_tarantool.source.decode.row_scanner import read_rows
@@ -308,6 +308,7 @@ class ChangesStreamReader(WorkerSetup, DataSourceStreamReader, SupportsTriggerAv
 
     # -- tasks --
 
+    @ends_quietly
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read a part of a batch.
 

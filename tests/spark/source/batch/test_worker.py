@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -66,6 +67,36 @@ client.sendall(b"more")
 assert server.recv(4) == b"more"
 """
 
+_READING = """
+from pyspark_tarantool.source.batch.worker import ends_quietly
+
+class Reader:
+    @ends_quietly
+    def read(self, partition):
+        yield 1
+        yield 2
+
+rows = Reader().read(None)
+next(rows)
+"""
+
+_UNREAD = """
+try:
+    raise BrokenPipeError
+finally:
+    rows.close()
+"""
+
+_FAILED = """
+try:
+    try:
+        raise ValueError("a row")
+    finally:
+        rows.close()
+except ValueError:
+    print("goes on")
+"""
+
 _ELSEWHERE = """
 sys.modules["__main__"].__spec__ = None
 arrive()
@@ -101,6 +132,44 @@ def test_what_is_loaded_is_no_garbage_where_tasks_have_read(spark: SparkSession,
 )
 def test_where_tasks_arrive(what: str) -> None:
     subprocess.run([sys.executable, "-c", _IN_A_PROCESS_OF_SPARK + what], check=True)
+
+
+@pytest.mark.parametrize(
+    ("what", "output"),
+    [
+        pytest.param(_UNREAD, "", id="a lost connection ends the process without a traceback"),
+        pytest.param(_FAILED, "goes on\n", id="other errors are reported by Spark"),
+    ],
+)
+def test_where_reading_stops_early(what: str, output: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _IN_A_PROCESS_OF_SPARK + _READING + what], capture_output=True, text=True
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, output, "")
+
+
+_FIRST_ROWS = """
+import sys
+from pyspark.sql import SparkSession
+
+spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+reader = spark.read.format("tarantool").option("space", "jobs")
+for mode in ("current", "snapshot"):
+    assert len(reader.option("mode", mode).load(sys.argv[1]).limit(2).collect()) == 2
+"""
+
+
+@pytest.mark.slow
+def test_a_query_of_the_first_rows_prints_no_traceback(tmp_path: Path) -> None:
+    save(jobs_box(*([number, "ready" * 200] for number in range(30_000))), tmp_path, {})
+    done = subprocess.run(
+        [sys.executable, "-c", _FIRST_ROWS, str(tmp_path)],
+        env={**os.environ, "PYSPARK_PYTHON": sys.executable},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "BrokenPipeError" not in done.stderr
 
 
 @pytest.mark.parametrize("kind", [SnapshotReader, StateReader, ChangesReader, ChangesStreamReader])
