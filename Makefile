@@ -65,7 +65,7 @@ TEST_PROGRAMS := tarantool:tarantool tarantoolctl:tarantool java:default-jre-hea
 	MR/Tarantool/Box.pm:libmr-tarantool-perl beanstalkd:beanstalkd redis-server:redis-server \
 	systemd-analyze:systemd
 
-.PHONY: help run check check-engine engine-library check-asan test check-durations crash worker-kills docs fuzz fuzz-asan queue-streams diff lint bench bench-pieces bench-baselines bench-persistence bench-misbehaviour bench-metrics bench-policies bench-queues bench-pipeline format test-programs node-packages clean
+.PHONY: help run check check-engine engine-library check-asan test check-durations crash worker-kills docs fuzz fuzz-asan queue-streams diff lint bench bench-pieces bench-baselines bench-persistence bench-misbehaviour bench-metrics bench-policies bench-queues bench-pipeline bench-server-read format test-programs node-packages clean
 
 run: $(VENV)/.installed ## serve the tutorial's queue on 127.0.0.1:3301 with its data in ./data: PORT=3301
 	$(IN_VENV)/iproto-server serve queue_lua_compat.tutorial:app --listen 127.0.0.1:$(PORT) --work-dir ./data
@@ -131,7 +131,7 @@ check-asan: $(VENV)/.installed-for-tests ## run tests with compiled modules buil
 	tools/build-with-sanitizers $(IN_VENV)/python $(SANITIZED)
 	tools/test-with-sanitizers $(IN_VENV)/python $(SANITIZED) -m pytest $(IN_PARALLEL) -p no:cacheprovider \
 		--ignore tests/native/test_choice.py --ignore tests/native/test_installation.py \
-		-m "not (real_tarantool or node or perl or carbon or prometheus or spark or alone)" $(TESTS) $(PYTEST_ARGS)
+		-m "not (real_tarantool or node or perl or carbon or prometheus or browser or spark or alone)" $(TESTS) $(PYTEST_ARGS)
 
 lint: $(VENV)/.installed-for-tests ## check style, formatting, import rules and types
 	$(IN_VENV)/ruff check .
@@ -169,6 +169,9 @@ bench-queues: $(BENCH_VENV)/.installed ## busy sub-queues and bulk calls of the 
 
 bench-pipeline: $(VENV)/.installed-for-tests ## Spark reading snapshots and logs
 	$(IN_VENV)/python -m bench.scenarios.spark_read $(BENCH_ARGS)
+
+bench-server-read: $(VENV)/.installed-for-tests ## Spark and others reading a running server
+	$(IN_VENV)/python -m bench.scenarios.spark_server_read $(BENCH_ARGS)
 
 format: $(VENV)/.installed-for-tests ## format the code and fix what can be fixed
 	$(IN_VENV)/ruff check --fix .

@@ -48,8 +48,8 @@ def ends_quietly(
     """Decorate a reader's method `read`: a worker whose rows are no longer needed exits without a traceback.
 
     When a query needs no more rows, such as one with LIMIT, Spark closes the connection and kills the worker.
-    The worker may notice the closed connection first; then PySpark prints a traceback of `BrokenPipeError`, as it
-    still does if the worker has just sent its last row.
+    The worker may notice the closed connection first; then PySpark prints a traceback of `BrokenPipeError`.
+    It still does if the worker has just sent its last row.
     """
 
     @wraps(read)

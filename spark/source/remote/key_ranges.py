@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from decimal import Decimal
@@ -170,6 +171,32 @@ class IntegerScale(KeyScale):
         return sorted(border for border in borders if border > low)
 
 
+class NumberScale(KeyScale):
+    """Integers, decimals and floating-point numbers.
+
+    Filters select no ranges, since the column may have texts (option `number`).
+    """
+
+    def range_of(self, conditions: Iterable[Condition]) -> KeyRange:
+        return KeyRange()
+
+    def of(self, value: Any) -> Any:
+        return value
+
+    def key(self, value: Any) -> Any:
+        return value
+
+    def after(self, value: Any) -> Any:
+        return value + 1
+
+    def between(self, low: Any, high: Any, count: int) -> list[Any]:
+        if not (math.isfinite(low) and math.isfinite(high)):
+            return []
+        first, last = math.floor(low), math.floor(high)
+        borders = {first + (last + 1 - first) * number // count for number in range(1, count)}
+        return sorted(border for border in borders if low < border <= min(high, _MOST) and border >= -(2**63))
+
+
 class TextScale(KeyScale):
     """Texts that are compared by their bytes."""
 
@@ -211,6 +238,8 @@ def key_scale(space: SpaceDefinition) -> KeyScale | None:
     name = space.fields[part.field_no].name
     if part.type in _LEAST:
         return IntegerScale(part.field_no, name, _LEAST[part.type])
+    if part.type is FieldType.NUMBER:
+        return NumberScale(part.field_no, name)
     if part.type is FieldType.STRING:
         return TextScale(part.field_no, name)
     return None

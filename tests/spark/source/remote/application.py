@@ -15,6 +15,7 @@ _SPACES: Final = {
     "unsigned": (["id"], [("id", "unsigned"), ("text", "string")], "tree"),
     "texts": (["name", "part"], [("part", "unsigned"), ("name", "string")], "tree"),
     "any_order": (["id"], [("id", "unsigned"), ("text", "string")], "hash"),
+    "measured": (["id"], [("id", "number"), ("text", "string")], "tree"),
     "flags": (["flag", "id"], [("id", "unsigned"), ("flag", "boolean")], "tree"),
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import pickle
 import random
 import re
@@ -98,12 +99,24 @@ def test_each_row_is_read_once_whatever_the_partitions_and_pages(
     put(server, "numbers", [(number, text) for number in NUMBERS for text in ("x", "y", "z")])
     put(server, "texts", [(part, text) for text in TEXTS for part in (1, 2)])
     put(server, "flags", [(number, flag) for number in range(5) for flag in (True, False)])
+    put(server, "measured", [(number, "x") for number in (*NUMBERS, 0.5, -3.25, 6.5, 2**64 - 1, -(2**63))])
     for space in ("numbers", "texts", "flags", "unsigned"):
         rows = read(server, space, partitions=partitions, page_rows=page_rows)
         assert rows == stored(server, space)
+    rows = read(server, "measured", partitions=partitions, page_rows=page_rows)
+    assert [float(number) for number, _ in rows] == [
+        float(number) for number, _ in stored(server, "measured")
+    ]
+
+
+def test_infinite_numbers_are_read_by_one_task(server: IprotoClient) -> None:
+    put(server, "measured", [(number, "x") for number in (-math.inf, 1, 2.5, math.inf)])
+    assert list(parts_of(server, "measured", number="double")) == [stored(server, "measured")]
 
 
 def test_tasks_share_evenly_distributed_keys_evenly(server: IprotoClient) -> None:
+    put(server, "measured", [(number + 0.5, "x") for number in range(400)])
+    assert [len(part) for part in parts_of(server, "measured", partitions=4)] == [100] * 4
     put(server, "unsigned", [(number, "x") for number in range(100, 500)])
     assert [len(part) for part in parts_of(server, "unsigned", partitions=4)] == [100] * 4
     put(server, "texts", [(1, f"task:{number:03}") for number in range(400)])
