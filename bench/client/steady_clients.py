@@ -27,6 +27,8 @@ _GREETING: Final = 128
 _RECEIVE: Final = 2**16
 _TYPE, _SYNC, _DATA = 0x00, 0x01, 0x30
 PAYLOAD: Final = "x" * 100
+_END: Final = 0.0
+"""Tells the process to end the run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +81,18 @@ class SteadyClients:
     def run(self, seconds: float) -> Times:
         """Run the clients for some seconds, and return the response times."""
         self._pipe.send(seconds)
+        return self._times()
+
+    def begin(self) -> None:
+        """Run the clients until `end`."""
+        self._pipe.send(math.inf)
+
+    def end(self) -> Times:
+        """Let the clients finish their tasks, and return the response times since `begin`."""
+        self._pipe.send(_END)
+        return self._times()
+
+    def _times(self) -> Times:
         times = self._pipe.recv()
         assert isinstance(times, Times)
         return times
@@ -106,13 +120,16 @@ def _serve(
     pipe.send(None)
     with suppress(EOFError):
         while True:
-            pipe.send(_run(clients, interval, pipe.recv()))
+            seconds = pipe.recv()
+            # Clients that failed have ended before they were told to.
+            if seconds != _END:
+                pipe.send(_run(clients, interval, seconds, pipe))
 
 
-def _run(clients: list[_Client], interval: float, seconds: float) -> Times:
+def _run(clients: list[_Client], interval: float, seconds: float, pipe: Pipe[Times | None, float]) -> Times:
     poll = select.epoll()
     by_socket = {client.socket.fileno(): number for number, client in enumerate(clients)}
-    for descriptor in by_socket:
+    for descriptor in (*by_socket, pipe.fileno()):
         poll.register(descriptor, select.EPOLLIN)
     begun = time.perf_counter()
     end = begun + seconds
@@ -133,6 +150,10 @@ def _run(clients: list[_Client], interval: float, seconds: float) -> Times:
             errors.append(f"{active} clients have no answer after {wait:g} s")
             break
         for descriptor, _ in events:
+            if descriptor == pipe.fileno():
+                end = pipe.recv()
+                due.clear()
+                continue
             number = by_socket[descriptor]
             client = clients[number]
             try:

@@ -106,10 +106,12 @@ class Tarantool(_Serving):
     Attributes:
         program: its path.
         queue: the Lua file of the queue.
+        memory: bytes for tuples and indexes.
     """
 
     program: str
     queue: Path = DEFAULT_QUEUE
+    memory: int = MEMTX_MEMORY
 
     name = "Tarantool"
     begins = r"recovery start"
@@ -122,7 +124,7 @@ class Tarantool(_Serving):
         script = directory.with_name(f"{directory.name}.lua")
         script.write_text(
             _TARANTOOL_SCRIPT.format(
-                memory=MEMTX_MEMORY,
+                memory=self.memory,
                 wal_mode=wal_mode,
                 interval=_NEVER,
                 application=queue if has_queue else "",
@@ -182,11 +184,12 @@ class DatabaseServer(Server):
         return address
 
 
-def databases(queue: Path = DEFAULT_QUEUE) -> list[Database]:
+def databases(queue: Path = DEFAULT_QUEUE, memory: int = MEMTX_MEMORY) -> list[Database]:
     """Return the installed databases, ours first.
 
     Parameters:
         queue: the Lua file of Tarantool's queue.
+        memory: bytes for Tarantool's tuples and indexes.
     """
     program = shutil.which(Tarantool.name.lower())
-    return [Ours()] if program is None else [Ours(), Tarantool(program, queue)]
+    return [Ours()] if program is None else [Ours(), Tarantool(program, queue, memory)]

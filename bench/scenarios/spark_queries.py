@@ -1,36 +1,34 @@
-"""A Spark session that runs queries from standard input, one JSON object a line, and prints their seconds.
+"""A Spark session that runs queries from standard input, one JSON object a line.
 
 echo '{"mode": "snapshot", "path": "data"}' | python -m bench.scenarios.spark_queries 1
+
+The answer to each is a line with the seconds and the bytes of Java's heap, as JSON.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import Any, Final
 
 from pyspark.sql import DataFrame, SparkSession
 
+from bench.lib.query_process import Answer, answer_queries
 from bench.workloads.history import SPACE
 from pyspark_tarantool.session import start
 
 _PARTITION: Final = 64 * 1024**2
 
 
-def partition_bytes(mode: str, path: Path, cores: int) -> int:
-    """Return the size of partitions: equal work for all cores, but at least about 64 MiB.
-
-    In the mode `current` the task of each partition reads all logs, so there is one partition per core.
-    """
+def equal_partition_bytes(mode: str, path: Path, cores: int) -> int:
+    """Return the size of partitions: equal work for all cores, but at least about 64 MiB."""
     if cores == 1:
         return 0
     sizes = [file.stat().st_size for file in path.iterdir()]
     total = sum(sizes) if mode == "changes" else max(sizes)
-    turns = 1 if mode == "current" else max(1, total // (cores * _PARTITION))
+    turns = max(1, total // (cores * _PARTITION))
     return total // (cores * turns) + 1
 
 
@@ -39,16 +37,34 @@ def table(session: SparkSession, query: dict[str, Any], cores: int) -> DataFrame
     path = query["path"]
     if query["mode"] == "json":
         return session.read.json(path)
+    partition_bytes = query.get("partition_bytes")
+    if partition_bytes is None:
+        partition_bytes = equal_partition_bytes(query["mode"], Path(path), cores)
     reader = session.read.format("tarantool").option("mode", query["mode"]).option("space", SPACE)
-    reader = reader.option("partition_bytes", partition_bytes(query["mode"], Path(path), cores))
+    reader = reader.option("partition_bytes", partition_bytes)
     return reader.option("number", "bigint").load(path)
 
 
-def seconds_of(session: SparkSession, query: dict[str, Any], cores: int) -> float:
-    """Measure the time to read all columns of all rows."""
-    begin = time.perf_counter()
-    table(session, query, cores).write.format("noop").mode("overwrite").save()
-    return time.perf_counter() - begin
+class Heap:
+    """The heap of a session's JVM.
+
+    Parameters:
+        session: the session.
+    """
+
+    def __init__(self, session: SparkSession) -> None:
+        assert session.sparkContext._jvm is not None
+        pools = session.sparkContext._jvm.java.lang.management.ManagementFactory.getMemoryPoolMXBeans()
+        self._pools = [pool for pool in pools if pool.getType().name() == "HEAP"]
+
+    def forget_peak(self) -> None:
+        """Begin with the present size."""
+        for pool in self._pools:
+            pool.resetPeakUsage()
+
+    def peak(self) -> int:
+        """Return the sum of the peaks of its pools, in bytes, including garbage."""
+        return sum(int(pool.getPeakUsage().getUsed()) for pool in self._pools)
 
 
 def main() -> None:
@@ -57,8 +73,15 @@ def main() -> None:
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:cores])
     with tempfile.TemporaryDirectory() as directory:
         session = start("bench", f"local[{cores}]", {"spark.local.dir": directory})
-        for line in sys.stdin:
-            print(seconds_of(session, json.loads(line), cores), flush=True)
+        heap = Heap(session)
+
+        def read(query: dict[str, Any]) -> Answer:
+            """Read all columns of all rows."""
+            heap.forget_peak()
+            table(session, query, cores).write.format("noop").mode("overwrite").save()
+            return {"heap": heap.peak()}
+
+        answer_queries(read)
         session.stop()
 
 
