@@ -23,12 +23,16 @@ _PARTITION: Final = 64 * 1024**2
 
 
 def equal_partition_bytes(mode: str, path: Path, cores: int) -> int:
-    """Return the size of partitions: equal work for all cores, but at least about 64 MiB."""
+    """Return the size of partitions: equal work for all cores, but at least about 64 MiB.
+
+    In the mode `current` there is one partition per core: the tasks of two partitions read all logs
+    themselves, at the same time.
+    """
     if cores == 1:
         return 0
     sizes = [file.stat().st_size for file in path.iterdir()]
     total = sum(sizes) if mode == "changes" else max(sizes)
-    turns = max(1, total // (cores * _PARTITION))
+    turns = 1 if mode == "current" else max(1, total // (cores * _PARTITION))
     return total // (cores * turns) + 1
 
 

@@ -66,7 +66,7 @@ static PyObject *get_or_pop(PyObject *self, PyObject *const *args, Py_ssize_t co
         return Py_NewRef(count == 2 ? args[1] : Py_None);
     PyObject *state = Py_NewRef(entry->state);
     if (is_removed)
-        remove_state((KeyStates *)self, &key);
+        remove_state((KeyStates *)self, entry);
     return state;
 }
 

@@ -67,9 +67,11 @@ static inline Position key_at(const KeyStates *states, const Entry *entry)
 
 /* The entry of a key; NULL, without an exception, if it has no state. */
 Entry *find_state(const KeyStates *states, const Key *key);
-/* Set a key's state; the reference is stolen. Returns 0 with an exception. */
-int set_state(KeyStates *states, const Key *key, PyObject *state);
-void remove_state(KeyStates *states, const Key *key);
+/* Set a key's state; the reference is stolen. Returns NULL with an exception. */
+Entry *set_state(KeyStates *states, const Key *key, PyObject *state);
+/* Replace the state of an entry that has one; the reference is stolen. */
+void replace_state(KeyStates *states, Entry *entry, PyObject *state);
+void remove_state(KeyStates *states, Entry *entry);
 /* Prefetch the slots and entries of keys. */
 void prefetch_keys(const KeyStates *states, const Key *keys, size_t count);
 

@@ -10,7 +10,7 @@
 
 static inline size_t row_size(PyObject *state)
 {
-    return state && PyBytes_CheckExact(state) ? (size_t)PyBytes_GET_SIZE(state) : 0;
+    return PyBytes_CheckExact(state) ? (size_t)PyBytes_GET_SIZE(state) : 0;
 }
 
 /* The value of a slot; the hash bits spare most lookups of other keys' entries. */
@@ -115,42 +115,49 @@ static int keep_key(KeyStates *states, Entry *entry, const Key *key)
     return 1;
 }
 
-int set_state(KeyStates *states, const Key *key, PyObject *state)
+void replace_state(KeyStates *states, Entry *entry, PyObject *state)
+{
+    states->rows_size += row_size(state) - row_size(entry->state);
+    Py_SETREF(entry->state, state);
+}
+
+Entry *set_state(KeyStates *states, const Key *key, PyObject *state)
 {
     if (!state)
-        return 0;
+        return NULL;
     uint64_t *slot = states->room ? slot_of(states, key) : NULL;
     if (slot && *slot) {
         Entry *entry = entry_of(states, *slot);
-        states->live += !entry->state;
-        states->rows_size += row_size(state) - row_size(entry->state);
-        Py_XSETREF(entry->state, state);
-        return 1;
+        if (entry->state) {
+            replace_state(states, entry, state);
+        } else {
+            entry->state = state;
+            states->rows_size += row_size(state);
+            states->live++;
+        }
+        return entry;
     }
     if (states->used == states->room / 2) {
         if (!grow(states)) {
             Py_DECREF(state);
-            return 0;
+            return NULL;
         }
         slot = slot_of(states, key);
     }
     Entry *entry = &states->entries[states->used];
     if (!keep_key(states, entry, key)) {
         Py_DECREF(state);
-        return 0;
+        return NULL;
     }
     entry->state = state;
     states->rows_size += row_size(state);
     *slot = slot_for(key->hash, ++states->used);
     states->live++;
-    return 1;
+    return entry;
 }
 
-void remove_state(KeyStates *states, const Key *key)
+void remove_state(KeyStates *states, Entry *entry)
 {
-    Entry *entry = find_state(states, key);
-    if (!entry)
-        return;
     states->live--;
     states->rows_size -= row_size(entry->state);
     entry->is_new = 0;

@@ -193,7 +193,7 @@ static int wait_for_row(KeyStates *states, const Rule *rule, const Change *chang
         is_done = PyList_Append(waiting, logged) == 0;
     } else if (logged && (waiting = PyList_New(1))) {
         PyList_SET_ITEM(waiting, 0, Py_NewRef(logged));
-        is_done = set_state(states, key, waiting);
+        is_done = set_state(states, key, waiting) != NULL;
     }
     Py_XDECREF(logged);
     return is_done;
@@ -273,7 +273,7 @@ static int fold_operations(KeyStates *states, const Rule *rule, const Change *ch
     if (!state || PyList_Check(state))
         return wait_for_row(states, rule, change, key, state, changes);
     if (!own)
-        return !is_upsert || set_state(states, key, Py_NewRef(Py_True));
+        return !is_upsert || set_state(states, key, Py_NewRef(Py_True)) != NULL;
     if (PyBool_Check(state) || (state == Py_None && !is_upsert))
         return 1;
     const Operated *operated = &changes->operated[change->operated - 1];
@@ -284,7 +284,7 @@ static int fold_operations(KeyStates *states, const Rule *rule, const Change *ch
         made = state == Py_None ? piece(rule, change->tuple, change->tuple_end)
             : updated(&operations, state, &rule->doubles, is_upsert);
     if (made)
-        return set_state(states, key, made);
+        return set_state(states, key, made) != NULL;
     return !PyErr_Occurred() && operate_in_python(rule, change, operated, changes->member);
 }
 
@@ -293,29 +293,31 @@ static int fold_change(KeyStates *states, const Rule *rule, const Change *change
 {
     if (change->operated)
         return fold_operations(states, rule, change, key, changes);
-    PyObject *state;
-    int is_new = change->is_insert && rule->trusts_inserts && !find_state(states, key);
-    if (change->tuple < 0 && rule->has_snapshot) {
-        const Entry *entry = find_state(states, key);
-        if (entry && entry->is_new) {
-            remove_state(states, key);
-            return 1;
-        }
-    }
-    if (change->tuple >= 0 && is_own(rule, key))
-        state = PyBytes_FromStringAndSize((const char *)rule->begin + change->tuple, change->tuple_end - change->tuple);
-    else if (rule->has_snapshot)
-        state = Py_NewRef(change->tuple >= 0 ? Py_True : Py_None);
-    else {
-        if (change->tuple < 0)
-            remove_state(states, key);
+    Entry *entry = find_state(states, key);
+    if (change->tuple < 0 && (!rule->has_snapshot || (entry && entry->is_new))) {
+        if (entry)
+            remove_state(states, entry);
         return 1;
     }
-    if (!set_state(states, key, state))
+    PyObject *state;
+    if (change->tuple < 0)
+        state = Py_NewRef(Py_None);
+    else if (is_own(rule, key))
+        state = PyBytes_FromStringAndSize((const char *)rule->begin + change->tuple, change->tuple_end - change->tuple);
+    else if (rule->has_snapshot)
+        state = Py_NewRef(Py_True);
+    else
+        return 1;
+    if (!state)
         return 0;
-    if (is_new)
-        find_state(states, key)->is_new = 1;
-    return 1;
+    if (entry) {
+        replace_state(states, entry, state);
+        return 1;
+    }
+    entry = set_state(states, key, state);
+    if (entry)
+        entry->is_new = change->is_insert && rule->trusts_inserts;
+    return entry != NULL;
 }
 
 static int fold_changes(KeyStates *states, const Rule *rule, Changes *changes)

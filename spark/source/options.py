@@ -14,7 +14,7 @@ from iproto_server.storage.vclock import VClock
 from pyspark_tarantool.source.delta_options import without_delta_names
 from pyspark_tarantool.source.errors import SourceError
 
-PARTITION_BYTES: Final = 16 * 1024**2
+PARTITION_BYTES: Final = 32 * 1024**2
 
 _Choice = TypeVar("_Choice", bound=StrEnum)
 

@@ -29,6 +29,7 @@ SENT_BYTES: Final = 64 * 1024**2
 """The maximum size in bytes of what is sent to all tasks together."""
 
 _COMPRESSION_LEVEL: Final = 1
+_THREADS: Final = 4
 
 
 class FoldedLogs(NamedTuple):
@@ -134,7 +135,7 @@ def _split(folder: LogFolder, tasks: int, *, has_snapshot: bool) -> list[FoldedL
 
 def _pack(value: object) -> bytes:
     pickled = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
-    return zstandard.ZstdCompressor(level=_COMPRESSION_LEVEL).compress(pickled)
+    return zstandard.ZstdCompressor(level=_COMPRESSION_LEVEL, threads=_THREADS).compress(pickled)
 
 
 def unpack(packed: bytes) -> Any:

@@ -8,8 +8,9 @@ Each task returns
 
 Python data sources have no shuffle: tasks cannot pass rows to each other. So the driver reads the logs once,
 and gives each task the rows to return and the keys that were changed (`folded_logs`). If that is too much to
-send, each task reads all of the logs, and returns the rows whose key's hash selects the task; the first task
-reports damage in the logs and checks that none of their rows is missing.
+send, or if there are at most two tasks, each task reads all of the logs, and returns the rows whose key's
+hash selects the task; the first task reports damage in the logs and checks that none of their rows is
+missing.
 
 If a key's first change is an UPSERT, only the whole snapshot shows whether the row existed: the first of
 several tasks searches all parts for such keys.
@@ -55,6 +56,10 @@ LOG_SHARES: Final = 4
 _LOG_SHARE: Final = 256 * 1024**2
 """The minimum size in bytes of the logs for each of these tasks: to read smaller logs several times costs
 more than to return their rows in one task."""
+
+
+_FEW_TASKS: Final = 2
+"""The maximum number of tasks that always read all logs themselves, at the same time."""
 
 
 class TaskShare(NamedTuple):
@@ -132,7 +137,7 @@ class StateReader(WorkerSetup, DataSourceReader):
         at_least = max(1, min(LOG_SHARES, logs // max(partition_bytes, _LOG_SHARE)))
         whole = self._whole_snapshot
         parts: list[FileRange | None] = [None] if whole is None else [*split_range(whole, partition_bytes)]
-        if max(at_least, len(parts)) > 1:
+        if max(at_least, len(parts)) > _FEW_TASKS:
             folded = fold_for_tasks(state, self._options, len(parts))
             if folded is not None:
                 return [
