@@ -65,7 +65,7 @@ def whole_minutes(rows: Sequence[Row], begin: datetime, end: datetime) -> list[M
         The minutes, oldest first; all with events if none is complete.
     """
     by_start = {int(row.minute.timestamp()) // 60: row for row in rows}
-    first, last = -int(-begin.timestamp() // 60), int(end.timestamp()) // 60
+    first, last = _whole(begin, end)
     numbers: Iterable[int] = range(first, last) if last > first else sorted(by_start)
     before = [row.backlog for start, row in sorted(by_start.items()) if start < first]
     backlog = before[-1] if before else 0
@@ -79,6 +79,21 @@ def whole_minutes(rows: Sequence[Row], begin: datetime, end: datetime) -> list[M
         else:
             minutes.append(Minute(at, row.puts, row.takes, row.ends or 0, row.worked_s or 0.0, backlog))
     return minutes
+
+
+def short_seconds(begin: datetime, end: datetime) -> float | None:
+    """The length of logs without a complete minute, in seconds, at least 1; None if there is one.
+
+    Parameters:
+        begin, end: The times of the first and the last event of all queues.
+    """
+    first, last = _whole(begin, end)
+    return None if last > first else max(1.0, (end - begin).total_seconds())
+
+
+def _whole(begin: datetime, end: datetime) -> tuple[int, int]:
+    """The numbers of the first complete minute since 1970, and of the minute after the last one."""
+    return -int(-begin.timestamp() // 60), int(end.timestamp()) // 60
 
 
 @job_command(
@@ -111,7 +126,7 @@ def capacity(job: Job, hours: float | None) -> None:
         minutes = whole_minutes([row for row in rows if row.queue == queue], begin, end)
         if hours is not None:
             minutes = minutes[-max(1, round(hours * 60)) :]
-        loads[queue] = load_of(minutes), minutes
+        loads[queue] = load_of(minutes, short_seconds(begin, end)), minutes
     job.say(f"{number(len(loads))} queue{'s' * (len(loads) != 1)}, as of {job.as_of()}")
     numbers = [(queue, *load[:-1]) for queue, (load, _) in loads.items()]
     result = job.session.createDataFrame(numbers, _COLUMNS)

@@ -48,14 +48,16 @@ def fill_report(report: Report, loads: Mapping[str, tuple[Load, Sequence[Minute]
         return
     ordered = sorted(loads.items(), key=lambda each: -each[1][0].takes_per_hour)
     report.set_opening(_summary([load for _, (load, _) in ordered]), _findings(loads))
-    known = [(queue, load) for queue, (load, _) in ordered if load.utilisation is not None]
+    known = [
+        (queue, load.busy_mean, load.busy_peak) for queue, (load, _) in ordered if load.busy_peak is not None
+    ]
     report.add_section("Utilisation")
     report.add_chart(
         bars(
-            [queue for queue, _ in known],
+            [queue for queue, _, _ in known],
             [
-                Series("busy", [load.busy_mean for _, load in known], "#009E73"),
-                Series("free", [load.busy_peak - load.busy_mean for _, load in known], "#d9dfe5"),
+                Series("busy", [busy for _, busy, _ in known], "#009E73"),
+                Series("free", [peak - busy for _, busy, peak in known], "#d9dfe5"),
             ],
             "Workers",
             "Queue",
@@ -81,11 +83,13 @@ def fill_report(report: Report, loads: Mapping[str, tuple[Load, Sequence[Minute]
 
 def _summary(loads: Sequence[Load]) -> str:
     puts, takes = (sum(load[place] for load in loads) for place in (0, 1))  # type: ignore[misc]
-    busy, peak = sum(load.busy_mean for load in loads), sum(load.busy_peak for load in loads)
+    busy, peak = sum(load.busy_mean for load in loads), sum(load.busy_peak or 0 for load in loads)
     share = f", {number(round(100 * busy / peak))} % of the {number(round(peak, 1))} seen" if peak else ""
+    is_short = any(load.busy_peak is None for load in loads)
+    unknown = " The logs are too short to tell how many workers there are: it takes half an hour."
     return (
         f"Each hour, {number(round(puts))} tasks arrive and {number(round(takes))} are taken. "
-        f"This keeps {number(round(busy, 1))} workers busy{share}."
+        f"This keeps {number(round(busy, 1))} workers busy{share}.{unknown if is_short else ''}"
     )
 
 

@@ -23,6 +23,10 @@ _SURE: Final = 1.96
 _LEAST: Final = 5
 """The minimum number of minutes for a forecast."""
 
+_PEAK_MINUTES: Final = 10
+_PEAK_LEAST: Final = 30
+"""The length of the periods of which the busiest one counts, and of logs that tell it from the mean."""
+
 _MOST_CORRELATED: Final = 0.99
 
 
@@ -69,9 +73,10 @@ class Load(NamedTuple):
         takes_per_hour: The rate of takes, retries included.
         service_mean_s: The mean duration of the work on a take, in seconds; None if none has ended.
         busy_mean: The mean number of busy workers.
-        busy_peak: The greatest number of busy workers in a minute: at least so many work.
-        utilisation: The share of these workers that is busy in the mean, from 0 to 1; None without work.
-        capacity_per_hour: The takes that these workers can do in an hour; None without work.
+        busy_peak: The greatest number of busy workers in ten minutes: at least so many work; None if there
+            are less than 30 minutes.
+        utilisation: The share of these workers that is busy in the mean, from 0 to 1; None if it is unknown.
+        capacity_per_hour: The takes that these workers can do in an hour; None if that is unknown.
         backlog: The number of tasks at the end.
         growth_per_hour: The slope of the backlog; None if there are too few minutes.
         forecasts: For each of HORIZONS; empty if there are too few minutes.
@@ -81,7 +86,7 @@ class Load(NamedTuple):
     takes_per_hour: float
     service_mean_s: float | None
     busy_mean: float
-    busy_peak: float
+    busy_peak: float | None
     utilisation: float | None
     capacity_per_hour: float | None
     backlog: int
@@ -89,20 +94,21 @@ class Load(NamedTuple):
     forecasts: tuple[Forecast, ...]
 
 
-def load_of(minutes: Sequence[Minute]) -> Load:
+def load_of(minutes: Sequence[Minute], seconds: float | None = None) -> Load:
     """Compute the load of a queue.
 
     Parameters:
         minutes: All minutes of the period, oldest first, without gaps; at least one.
+        seconds: The length of the period; None if the minutes are complete.
 
     Returns:
         The load.
     """
-    hours = len(minutes) / 60
+    seconds = 60 * len(minutes) if seconds is None else seconds
+    hours = seconds / 3600
     ends, worked = sum(each.ends for each in minutes), sum(each.service_s for each in minutes)
-    # Work that ends in a minute may have begun earlier; over ten minutes, this is even.
-    busy_peak = max([_busy(minutes[start : start + 10]) for start in range(max(1, len(minutes) - 9))])
-    busy_mean, mean = worked / (60 * len(minutes)), worked / ends if ends else None
+    busy_peak = _peak(minutes) if len(minutes) >= _PEAK_LEAST else None
+    busy_mean, mean = worked / seconds, worked / ends if ends else None
     line = _Line.fit([each.backlog for each in minutes])
     end = minutes[-1].start + timedelta(minutes=1)
     return Load(
@@ -112,16 +118,21 @@ def load_of(minutes: Sequence[Minute]) -> Load:
         busy_mean=busy_mean,
         busy_peak=busy_peak,
         utilisation=busy_mean / busy_peak if busy_peak else None,
-        capacity_per_hour=busy_peak * 3600 / mean if mean else None,
+        capacity_per_hour=busy_peak * 3600 / mean if mean and busy_peak is not None else None,
         backlog=minutes[-1].backlog,
         growth_per_hour=None if line is None else line.slope * 60,
         forecasts=() if line is None else tuple(line.forecast(end, seconds) for seconds in HORIZONS),
     )
 
 
-def _busy(minutes: Sequence[Minute]) -> float:
-    """The mean number of busy workers."""
-    return sum(each.service_s for each in minutes) / (60 * len(minutes))
+def _peak(minutes: Sequence[Minute]) -> float:
+    """The mean number of busy workers in the busiest period.
+
+    Work that ends in a minute may have begun earlier; over ten minutes, this is even.
+    """
+    worked = [each.service_s for each in minutes]
+    starts = range(len(minutes) - _PEAK_MINUTES + 1)
+    return max(sum(worked[start : start + _PEAK_MINUTES]) for start in starts) / (60 * _PEAK_MINUTES)
 
 
 class _Line(NamedTuple):

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import Row, SparkSession
 
-from pyspark_tarantool.capacity import capacity, metrics_of, whole_minutes
+from pyspark_tarantool.capacity import capacity, metrics_of, short_seconds, whole_minutes
 from pyspark_tarantool.jobs.capacity_report import fill_report
 from pyspark_tarantool.jobs.load_forecast import HORIZONS, Load, Minute, load_of
 from pyspark_tarantool.report import Report
@@ -42,8 +42,19 @@ class TestLoad:
         assert load.busy_peak == 8
         assert load.utilisation == pytest.approx(1 / 6)
 
+    def test_in_less_than_half_an_hour_the_peak_is_unknown(self) -> None:
+        """It would be the mean, and workers would seem to be busy all the time."""
+        load = load_of(minutes(29, lambda _: 5))
+        assert load.busy_mean == 2
+        assert (load.busy_peak, load.utilisation, load.capacity_per_hour) == (None, None, None)
+        assert load_of(minutes(30, lambda _: 5)).busy_peak == 2
+
+    def test_the_rates_of_seconds_are_those_of_the_seconds(self) -> None:
+        load = load_of(minutes(2, lambda _: 5), 60)
+        assert (load.puts_per_hour, load.takes_per_hour, load.busy_mean) == (24 * 60, 20 * 60, 4)
+
     def test_without_work_there_is_no_utilisation(self) -> None:
-        load = load_of(minutes(10, lambda each: each, ends=0, seconds=0))
+        load = load_of(minutes(60, lambda each: each, ends=0, seconds=0))
         assert (load.service_mean_s, load.utilisation, load.capacity_per_hour) == (None, None, None)
 
     def test_a_line_is_continued(self) -> None:
@@ -100,6 +111,9 @@ class TestMinutes:
     def test_a_short_log_is_used_as_it_is(self) -> None:
         begin, end = BEGIN + timedelta(seconds=10), BEGIN + timedelta(seconds=20)
         assert [each.puts for each in whole_minutes([self.row(0, 3)], begin, end)] == [1]
+        assert short_seconds(begin, end) == 10
+        assert short_seconds(begin, begin) == 1
+        assert short_seconds(begin, BEGIN + timedelta(minutes=2)) is None
 
 
 class TestReport:
@@ -112,6 +126,13 @@ class TestReport:
         assert "are busy for 100 % of the time" in html
         assert html.count("<svg") == 3
         assert "prediction" not in html
+
+    def test_short_logs_say_so(self) -> None:
+        report = Report("Capacity")
+        few = minutes(5, lambda _: 3)
+        fill_report(report, {"calm": (load_of(few), few)})
+        assert "The logs are too short to tell how many workers there are" in report.html()
+        assert "100 %" not in report.html().partition("How to read")[0]
 
     def test_no_events_are_a_page_too(self) -> None:
         report = Report("Capacity")
