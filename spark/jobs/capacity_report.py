@@ -95,6 +95,11 @@ def _summary(loads: Sequence[Load]) -> str:
 
 def _findings(loads: Mapping[str, tuple[Load, Sequence[Minute]]]) -> list[Finding]:
     found = [each for queue, (load, _) in loads.items() for each in _of_queue(queue, load)]
+    short = [queue for queue, (load, _) in loads.items() if not load.forecasts]
+    if short:
+        of = short[0] if len(short) == 1 else f"{number(len(short))} queues"
+        text = f"The logs of {of} are too short to tell whether workers keep up with what arrives."
+        found.append(Finding(Level.WARNING, text))
     return sorted(found, key=lambda each: each.level)[:SHOWN] or [
         Finding(Level.GOOD, "All workers keep up with what arrives.")
     ]

@@ -129,8 +129,10 @@ class TestReport:
 
     def test_short_logs_say_so(self) -> None:
         report = Report("Capacity")
-        few = minutes(5, lambda _: 3)
+        few = minutes(4, lambda _: 3)
         fill_report(report, {"calm": (load_of(few), few)})
+        assert "The logs of calm are too short to tell whether workers keep up" in report.html()
+        assert "All workers keep up" not in report.html()
         assert "The logs are too short to tell how many workers there are" in report.html()
         assert "100 %" not in report.html().partition("How to read")[0]
 
