@@ -111,7 +111,7 @@ def test_kick_and_delete(browser: Browser, site: str, queue: IprotoClient) -> No
     browser.wait_for_text("#counts [data-state=buried]", "5")
     browser.write("#kick input", "3")
     browser.click("#kick button")
-    browser.wait_for_text("dialog", "Kick up to 3 tasks?")
+    browser.wait_for_text("dialog[open]", "Kick up to 3 tasks?")
     browser.click("#confirm")
     browser.wait_for_text("#message", "Kicked 3 tasks.")
     browser.wait_for_text("#counts [data-state=buried]", "2")
@@ -122,7 +122,7 @@ def test_kick_and_delete(browser: Browser, site: str, queue: IprotoClient) -> No
     )
     browser.click("thead input[type=checkbox]")
     browser.click("[data-action=delete]")
-    browser.wait_for_text("dialog", "Delete 2 tasks?")
+    browser.wait_for_text("dialog[open]", "Delete 2 tasks?")
     assert browser.run("return document.activeElement.innerText") == "Cancel"
     browser.click("#confirm")
     browser.wait_for_text("#message", "Deleted 2 tasks.")
@@ -151,7 +151,7 @@ def test_dead_letters_and_a_pause(browser: Browser, site: str, queue: IprotoClie
     browser.wait_for_text("main h2", f"{TUBE}_dlq")
     browser.click("[aria-label='Task 0']")
     browser.click("[data-action=requeue]")
-    browser.wait_for_text("dialog", "Requeue the task 0?")
+    browser.wait_for_text("dialog[open]", "Requeue the task 0?")
     browser.click("#confirm")
     browser.wait_for_text("#message", "Requeued 1 task.")
     assert queue.call("operator.task", TUBE, 0).data[0]["state"] == "ready"
@@ -232,7 +232,7 @@ def test_schedules(browser: Browser, site: str, queue: IprotoClient) -> None:
     log_in(browser, site, "operator")
     browser.click("#to-schedules")
     browser.click("#schedules [data-action=remove]")
-    browser.wait_for_text("dialog", "Remove the schedule nightly/report?")
+    browser.wait_for_text("dialog[open]", "Remove the schedule nightly/report?")
     browser.click("#confirm")
     browser.wait_for_text("main", "There are no schedules.")
 
@@ -333,24 +333,35 @@ def test_pages_fit(browser: Browser, site: str, queue: IprotoClient, width: int,
     for number in range(4):
         assert queue.call(f"queue.tube.{TUBE}:bury", number).ok
     assert queue.call(f"queue.tube.{TUBE}:take", 0).ok
-    pictures = os.environ.get("IPROTO_SERVER_PICTURES")
+    colors = "dark" if dark else "light"
     browser.resize(width, dark=dark)
+    schedule = {"queue": TUBE, "cron": "30 2 * * *", "data": {"kind": "report", "to": "ann@example.com"}}
+    assert queue.call("operator.schedule", "nightly report", schedule).ok
     try:
         log_in(browser, site, "operator")
         browser.find(".charts canvas")
-        _fits(browser, width)
-        if pictures:
-            browser.picture(Path(pictures) / f"overview-{width}-{'dark' if dark else 'light'}.png")
+        _fits(browser, width, f"overview-{width}-{colors}")
         open_tube(browser)
+        browser.click("[data-change=pause]")
+        browser.wait_for_text("#state-of-queue", "This queue is paused.")
         browser.find(".charts canvas")
         browser.find('[data-id="29"]')
-        _fits(browser, width)
-        if pictures:
-            browser.picture(Path(pictures) / f"queue-{width}-{'dark' if dark else 'light'}.png")
+        _fits(browser, width, f"queue-{width}-{colors}")
+        browser.click("h1 a")
+        browser.click("#to-schedules")
+        browser.find("#schedules")
+        _fits(browser, width, f"schedules-{width}-{colors}")
+        browser.click("#schedules [data-action=change]")
+        browser.find("#schedule textarea")
+        _fits(browser, width, f"schedule-{width}-{colors}")
     finally:
+        assert queue.call("operator.resume", TUBE).ok
+        assert queue.call("operator.unschedule", "nightly report").ok
         browser.resize(1280)
 
 
-def _fits(browser: Browser, width: int) -> None:
-    """The page itself does not scroll sideways; tables may."""
+def _fits(browser: Browser, width: int, name: str) -> None:
+    """The page itself does not scroll sideways; tables may. With a directory for pictures, one is taken."""
     assert browser.run("return document.documentElement.scrollWidth") <= width
+    if directory := os.environ.get("IPROTO_SERVER_PICTURES"):
+        browser.picture(Path(directory) / f"{name}.png")
