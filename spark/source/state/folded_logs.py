@@ -14,7 +14,7 @@ import zstandard
 from pyspark_tarantool.source.io.damage import DamageHandler
 from pyspark_tarantool.source.options import OnDamaged, ReadOptions
 from pyspark_tarantool.source.state.changed_keys import KeyColumns, key_columns
-from pyspark_tarantool.source.state.key_states import KeyStates, LoggedOperations
+from pyspark_tarantool.source.state.key_states import LoggedOperations
 from pyspark_tarantool.source.state.log_folder import LogFolder
 from pyspark_tarantool.source.state.state_files import StateFiles
 from pyspark_tarantool.source.state.state_logs import fold_logs
@@ -24,6 +24,9 @@ FOLDED_BYTES: Final = 256 * 1024**2
 
 FOLDED_KEYS: Final = 10_000_000
 """The maximum number of changed keys that the driver keeps."""
+
+WAITING_OPERATIONS: Final = 100_000
+"""The maximum number of operations that wait for rows of the snapshot: each task gets all of them."""
 
 SENT_BYTES: Final = 64 * 1024**2
 """The maximum size in bytes of what is sent to all tasks together."""
@@ -61,17 +64,17 @@ class _TooLarge(Exception):
 
 
 class _SizeLimit:
-    """Limits the size of states.
+    """Limits the size of folded changes.
 
-    Without compiled code, adding up the sizes of rows takes time. So the intervals between checks grow with
-    the amount of logs read.
+    Without compiled code, adding up sizes takes time. So the intervals between checks grow with the amount of
+    logs read.
 
     Parameters:
-        states: The states.
+        folder: Folds the changes.
     """
 
-    def __init__(self, states: KeyStates) -> None:
-        self._states = states
+    def __init__(self, folder: LogFolder) -> None:
+        self._folder = folder
         self._steps = self._next_step = 0
 
     def check(self) -> None:
@@ -83,7 +86,12 @@ class _SizeLimit:
         self._steps += 1
         if self._steps > self._next_step:
             self._next_step = self._steps + self._steps // 8
-            if len(self._states) > FOLDED_KEYS or self._states.rows_size() > FOLDED_BYTES:
+            states, waiting = self._folder.states, self._folder.waiting().values()
+            if (
+                len(states) > FOLDED_KEYS
+                or states.rows_size() > FOLDED_BYTES
+                or sum(map(len, waiting)) > WAITING_OPERATIONS
+            ):
                 raise _TooLarge
 
 
@@ -115,7 +123,7 @@ def fold_for_tasks(state: StateFiles, options: ReadOptions, tasks: int) -> list[
     try:
         # An error leaves the report of damage to the tasks.
         with DamageHandler.of(options) as damage:
-            limit = _SizeLimit(folder.states)
+            limit = _SizeLimit(folder)
             if not fold_logs(state, folder, damage, checks_rows=True, on_progress=limit.check):
                 raise _TooLarge
             folded = _split(folder, tasks, has_snapshot=has_snapshot)

@@ -130,6 +130,17 @@ class TestLogsReadByTheDriver:
         assert all(task.value.logs is None for task in tasks)
         assert ids(chronicle.directory, partition_bytes=50) == list(range(60))
 
+    def test_updates_of_the_snapshot_that_are_too_many_are_not_sent(
+        self, chronicle: Chronicle, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Each task would get all of them."""
+        monkeypatch.setattr(folded_logs, "WAITING_OPERATIONS", 3)
+        for key, are_sent in ((1, True), (2, True), (2, True), (3, False)):
+            chronicle.commit(chronicle.update([key], ["+", 2, 5]))
+            tasks = reader(chronicle.directory, "t", partition_bytes=50).partitions()
+            assert all((task.value.logs is not None) == are_sent for task in tasks)
+            assert packed(chronicle.directory, "t", partition_bytes=50) == chronicle.rows
+
 
 class TestWhatThereIs:
     def test_a_snapshot_alone(self, chronicle: Chronicle) -> None:
