@@ -23,7 +23,7 @@ from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import Change, RowType
 from pyspark_tarantool.source.decode.log_rows import LogRows
 from pyspark_tarantool.source.decode.log_span import ContinuityCheck, PerMember, by_member
-from pyspark_tarantool.source.decode.packed import Buffer
+from pyspark_tarantool.source.decode.packed import Buffer, Cells
 from pyspark_tarantool.source.decode.packed_keys import Cut, PackedKeys, share_of, shares_of
 from pyspark_tarantool.source.decode.packed_tuples import Tuples
 from pyspark_tarantool.source.errors import SourceError
@@ -299,8 +299,12 @@ class LogFolder:
         self._has_operations = bool(waiting)
 
     def _set_changed(self, keys: list[bytes]) -> None:
-        for key in keys:
-            self.states[key] = self.states.get(key)
+        waiting = self.waiting()
+        borders = np.cumsum([0, *map(len, keys)])
+        cells = Cells(Buffer(*keys), borders[:-1], borders[1:])
+        record(self.states, cells, cells.none(), np.zeros(len(keys), np.bool_))
+        for key, operations in waiting.items():
+            self.states[key] = operations
 
     def merge(self, tuples: Tuples) -> tuple[Tuples, list[bytes]]:
         """Merge rows of the snapshot with the changes.
