@@ -77,6 +77,9 @@ _STYLE: Final[Any] = {
     "ytick.color": _INK,
 }
 
+_MINUTE: Final = 1 / (24 * 60)
+"""In days, as matplotlib counts times."""
+
 _MARKS: Final = ((300, "%H:%M:%S"), (129600, "%H:%M"), (864000, "%m-%d %H:%M"))
 """The formats of times on an axis, by its maximum length in seconds."""
 
@@ -250,6 +253,9 @@ def lines(
                     marker=marker,
                     markersize=4,
                 )
+        if len(places) and places[0] == places[-1] and isinstance(moments[0], datetime):
+            # Matplotlib would show four years, whose marks are all midnight.
+            axes.set_xlim(places[0] - _MINUTE, places[0] + _MINUTE)
         axes.grid(axis="y")
         return _svg(figure, axes, series, nothing=not len(shown))
 

@@ -141,5 +141,13 @@ def test_gaps_and_single_points_are_drawn() -> None:
     assert texts(lines([0.0, 1.0, 2.0], [Series("p50", [1, None, 3])], "Attempts", "Tasks", filled=True))
 
 
+def test_a_single_moment_has_marks_around_it() -> None:
+    chart = lines(
+        [datetime(2026, 1, 31, 12, 30, tzinfo=UTC)], [Series("ready", [3.0])], "Time (UTC)", "Tasks"
+    )
+    assert "12:30:00" in chart
+    assert "00:00:00" not in chart
+
+
 def test_the_same_data_is_the_same_chart() -> None:
     assert bars(["a"], [Series("b", [1])], "c", "d") == bars(["a"], [Series("b", [1])], "c", "d")
