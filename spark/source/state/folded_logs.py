@@ -112,7 +112,7 @@ def fold_for_tasks(state: StateFiles, options: ReadOptions, tasks: int) -> list[
         SourceError: If a change does not fit its row.
         OSError: If a file cannot be read.
     """
-    has_snapshot = state.snapshot is not None and state.truncation is None
+    has_snapshot = state.has_snapshot_rows
     folder = LogFolder(
         state.space,
         has_snapshot=has_snapshot,

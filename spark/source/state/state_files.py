@@ -71,6 +71,11 @@ class StateFiles:
     is_renamed: bool
     is_rekeyed: bool
 
+    @property
+    def has_snapshot_rows(self) -> bool:
+        """Whether rows of the snapshot may remain: nothing has removed all of them."""
+        return self.snapshot is not None and self.truncation is None
+
     @classmethod
     def find(cls, options: ReadOptions, files: DataFiles) -> StateFiles:
         """Select the files of a state.

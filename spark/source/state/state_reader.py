@@ -156,7 +156,7 @@ class StateReader(WorkerSetup, DataSourceReader):
     def _whole_snapshot(self) -> FileRange | None:
         """The whole snapshot; None if none of its rows is read."""
         state = self._state
-        if state.snapshot is None or state.truncation is not None or state.is_rekeyed:
+        if state.snapshot is None or not state.has_snapshot_rows or state.is_rekeyed:
             return None
         return whole_file(state.snapshot)
 
