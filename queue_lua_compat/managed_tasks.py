@@ -230,7 +230,8 @@ class ManagedTasks(ABC):
             raise BoxError.procedure(f'nothing can be put into the queue "{target.name}"')
         if target.name == self.name:
             raise BoxError.procedure(f'the queue "{self.name}" cannot be the target of its own tasks')
-        with self.box.in_transaction():
+        # The task takes the place of itself, so this gives memory back.
+        with self.box.in_transaction(), self.box.beyond_memory_limit():
             task = self.delete(task_id)
             # The same name means the same, but for priorities.
             options = {

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
-from iproto_server import STILL_WAITING, Box, BoxError, Tuple, Waiter
+from iproto_server import STILL_WAITING, Box, BoxError, Tuple, Waiter, pack
 from queue_lua_compat.legacy.arguments import microseconds, several, text
 from queue_lua_compat.legacy.queue_space import QueueSpace
 from queue_lua_compat.legacy.state import QueueState
@@ -230,7 +231,9 @@ class Consumer:
         taken_at = queue_space.owners.moment(row[0])
         fields = list(row[:DATA])
         fields[STATUS], fields[NEXT_EVENT], fields[CID] = DONE, end_of(row), 0
-        task = queue_space.space.replace([*fields, *data])
+        grows = len(pack(list(data))) > len(pack(list(row[DATA:])))
+        with nullcontext() if grows else box.beyond_memory_limit():
+            task = queue_space.space.replace([*fields, *data])
         queue_space.times_of(row[TUBE]).acknowledged(taken_at)
         self._queue.count(queue_space, row, "done")
         return task_of(task)

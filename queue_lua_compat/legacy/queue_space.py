@@ -72,10 +72,10 @@ class QueueSpace:
         self, box: Box, space: Space, label: str, statistics: Statistics, kept: dict[str, Any]
     ) -> None:
         self._box = box
-        self.space = space
+        self.space = space.beyond_memory_limit()  # inserts are limited
         self.label = label
         self.statistics = statistics
-        self.in_order = space.index["tube"]
+        self.in_order = self.space.index["tube"]
         self._is_new = not kept
         self.kept = kept
         self.owners = TaskOwners(box, self._give_back, kept)

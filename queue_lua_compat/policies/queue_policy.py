@@ -155,7 +155,8 @@ class QueuePolicy:
         """
         options = self.options if options is None else options
         if options.release_limit_policy == ReleaseLimitPolicy.DLQ:
-            self._as_admin(self._open_dead_letters)
+            with self._box.beyond_memory_limit():
+                self._as_admin(self._open_dead_letters)
 
     def set_state(self, state: QueueState) -> None:
         """Pause, drain or resume the queue."""

@@ -54,6 +54,9 @@ _LAYOUTS: Final = {
 class PolicySpace:
     """One of these spaces, which may not exist yet.
 
+    Its rows come with tasks, whose puts are refused when memory is full, and with settings; so they are not
+    refused themselves.
+
     Parameters:
         box: the box.
         name: its name.
@@ -73,7 +76,7 @@ class PolicySpace:
         version = self._catalog.schema_version
         if version != self._version:
             exists = self._name in self._box.space
-            self._space = self._box.space[self._name] if exists else None
+            self._space = self._box.space[self._name].beyond_memory_limit(new_rows=True) if exists else None
             self._version = version
         return self._space
 
@@ -91,7 +94,10 @@ class PolicySpace:
                 f'a stream cannot create the space "{self._name}": use these options without a stream first'
             )
         layout = _LAYOUTS[self._name]
-        space = self._box.schema.create_space(self._name, format=layout.fields)
-        for index, parts, unique in layout.indexes:
-            space.create_index(index, parts=list(parts), unique=unique)
+        with self._box.beyond_memory_limit():
+            created = self._box.schema.create_space(self._name, format=layout.fields)
+            for index, parts, unique in layout.indexes:
+                created.create_index(index, parts=list(parts), unique=unique)
+        space = self.find()
+        assert space is not None
         return space

@@ -7,7 +7,7 @@ from typing import Any
 
 from iproto_server import Box, Waiter, WaitQueue
 from queue_lua_compat.tubes import timestamps
-from queue_lua_compat.tubes.system_spaces import CONSUMERS
+from queue_lua_compat.tubes.system_spaces import CONSUMERS, CurrentSpace
 
 
 class Consumers:
@@ -21,6 +21,7 @@ class Consumers:
 
     def __init__(self, box: Box, kept: dict[str, Any]) -> None:
         self._box = box
+        self._rows = CurrentSpace(box, CONSUMERS)
         self._kept = kept
         self._waiting: dict[tuple[int, int], Waiter] = kept.setdefault("waiting", {})
         for key, waiter in self._waiting.items():
@@ -41,7 +42,7 @@ class Consumers:
         box = self._box
         number = self._kept["last"] = self._kept.get("last", 0) + 1
         key = (box.session.id(), number)
-        box.space[CONSUMERS].insert(
+        self._rows.current().insert(
             [*key, tube_id, timestamps.moment_after(box, seconds), timestamps.now(box)]
         )
         waiter = line.park(seconds, arguments=arguments)

@@ -178,7 +178,9 @@ class ManagedTube(ManagedTasks):
         origin = self._origin()
         row = self.existing(task_id)[0]
         self._check_running(self._tube.delete(row[TASK_ID]) is None)
-        return ManagedTube(origin, self._statistics).info(origin.raw.adopt(row))
+        with self.box.beyond_memory_limit():
+            adopted = origin.raw.adopt(row)
+        return ManagedTube(origin, self._statistics).info(adopted)
 
     def _origin(self) -> Tube:
         """Return the tube whose dead letters this one has."""

@@ -120,6 +120,9 @@ def _create(box: Box, layout: str, name: str, *, temporary: bool) -> Space:
 class CurrentSpace:
     """A system space, which becomes another one when it is made temporary or persistent.
 
+    Its rows are as few as taken tasks, sessions and waiting calls. They are not refused when memory is full:
+    no task could be taken and acknowledged without them.
+
     Parameters:
         box: the box.
         name: its name.
@@ -137,6 +140,6 @@ class CurrentSpace:
         """Find the space, where the schema has changed since the last time."""
         version = self._catalog.schema_version
         if version != self._version:
-            self._space: Space = self._spaces[self._name]
+            self._space: Space = self._spaces[self._name].beyond_memory_limit(new_rows=True)
             self._version = version
         return self._space

@@ -94,7 +94,7 @@ class Tube(BulkCalls):
         self.kind = kind
         self.number = number
         self.options = options
-        self.space: Space = self.box.space[name]
+        self.space: Space = self.box.space[name].beyond_memory_limit()  # inserts are limited
         self._taken = CurrentSpace(self.box, TAKEN_SPACE)
         self._session = self.box.session
         self.callback: TaskCallback | None = None

@@ -78,7 +78,8 @@ class TubePolicy(QueuePolicy):
         )
         task = self._driver.peek(task_id)
         if task is not None and failure.policy == ReleaseLimitPolicy.DLQ:
-            self._as_admin(self._make_dead_letter, task)
+            with self._box.beyond_memory_limit():
+                self._as_admin(self._make_dead_letter, task)
         return self._driver.delete(task_id)
 
     def _make_dead_letter(self, task: Tuple) -> None:

@@ -54,7 +54,8 @@ class DeadLetters:
             task: the task's row.
             policy: that of the queue, which has counted its attempts.
         """
-        self._box.session.su("admin", self._add, task, policy)
+        with self._box.beyond_memory_limit():
+            self._box.session.su("admin", self._add, task, policy)
 
     def _add(self, task: Tuple, policy: QueuePolicy) -> None:
         self.open()
@@ -181,7 +182,8 @@ class ManagedDeadLetters(ManagedTasks):
         """See `ManagedQueue`."""
         row, task = self.existing(task_id)
         self._space.delete(row[0])
-        requeued = self._requeue(row)
+        with self.box.beyond_memory_limit():
+            requeued = self._requeue(row)
         return TaskInfo(requeued[0], TaskState.READY, task.data, task.created)
 
 

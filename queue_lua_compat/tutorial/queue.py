@@ -89,7 +89,7 @@ class TutorialQueue:
         kept: dict[str, Any] = box.keep(_KEPT, dict)
         is_start = not kept
         self._box = box
-        self._space = create_space(box)
+        self._space = create_space(box).beyond_memory_limit()  # inserts are limited
         self._session = box.session
         self._transactions = box.transactions
         self._time_ns = box.clock.time_ns

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -21,6 +22,7 @@ from iproto_server.box.api.space import Spaces
 from iproto_server.box.api.waiter import Waiter
 from iproto_server.box.api.watcher import LocalWatcher
 from iproto_server.box.clock import Clock
+from iproto_server.box.memtx.memory_budget import budget
 from iproto_server.box.stack import ensure_stack
 from iproto_server.box.txn.journal import Journal
 from iproto_server.box.txn.statement import Savepoint
@@ -153,6 +155,14 @@ class Box(BoxCore):
     def on_rollback(self, callback: Callable[[], object]) -> None:
         """Call `callback` if the running transaction is undone."""
         self.transactions.on_rollback(callback)
+
+    def beyond_memory_limit(self) -> AbstractContextManager[None]:
+        """A `with` block whose changes succeed even if they exceed `memtx_memory`; it must not await.
+
+        It is for what has to be stored so that memory can be given back: a dead letter, in the place of the
+        task that it was.
+        """
+        return budget.exempt()
 
     # -- events --
 

@@ -13,6 +13,7 @@ from iproto_server.box.api.core import BoxCore
 from iproto_server.box.api.ddl.space_schema import SpaceSchema
 from iproto_server.box.api.row_arguments import NO_LIMIT, as_row
 from iproto_server.box.api.space_index import Index, Indexes
+from iproto_server.box.memtx.memory_budget import budget
 from iproto_server.box.memtx.memtx_space import MemtxSpace
 from iproto_server.box.tuple.tuple import Tuple
 from iproto_server.box.txn.trigger import Trigger
@@ -33,11 +34,25 @@ class Space:
         box: the box it is in.
         schema: changes its definition.
         core: the engine space.
+
+    Attributes:
+        exempts_updates, exempts_new_rows: whether changes through this facade may exceed the memory limit.
     """
 
-    __slots__ = ("_core", "_session", "_transactions", "box", "index", "primary", "schema")
+    __slots__ = (
+        "_core",
+        "_session",
+        "_transactions",
+        "box",
+        "exempts_new_rows",
+        "exempts_updates",
+        "index",
+        "primary",
+        "schema",
+    )
 
     def __init__(self, box: BoxCore, schema: SpaceSchema, core: MemtxSpace) -> None:
+        self.exempts_updates = self.exempts_new_rows = False
         self.box = box
         self.schema = schema
         self._core = core
@@ -72,6 +87,19 @@ class Space:
         if user.universe & _READ_WRITE_USAGE != _READ_WRITE_USAGE:
             self.box.access.check_space(user, Privilege.WRITE, self._core)
         return self.core()
+
+    def beyond_memory_limit(self, *, new_rows: bool = False) -> Space:
+        """Another facade of the space, whose updates succeed even if they exceed `memtx_memory`.
+
+        It is for changes that lead to memory being given back, such as those of a task's state. The rows that
+        are updated have to bound what such changes add: no update should store what a client sends.
+
+        Parameters:
+            new_rows: whether `insert` and `replace` succeed as well.
+        """
+        facade = Space(self.box, self.schema, self._core)
+        facade.exempts_updates, facade.exempts_new_rows = True, new_rows
+        return facade
 
     # -- properties --
 
@@ -155,12 +183,20 @@ class Space:
             BoxError: TUPLE_FOUND (3) if a unique index has its key; or an error of the format.
         """
         core = self.writable()
-        return core.insert(as_row(values, core))
+        row = as_row(values, core)
+        if not self.exempts_new_rows:
+            return core.insert(row)
+        with budget.exempt(core):
+            return core.insert(row)
 
     def replace(self, values: Sequence[Any]) -> Tuple:
         """Store a row, replacing the one with the same primary key."""
         core = self.writable()
-        return core.replace(as_row(values, core))
+        row = as_row(values, core)
+        if not self.exempts_new_rows:
+            return core.replace(row)
+        with budget.exempt(core):
+            return core.replace(row)
 
     put = replace
 

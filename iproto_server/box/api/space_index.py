@@ -10,6 +10,7 @@ from iproto_server.box.api.ddl.space_schema import SpaceSchema
 from iproto_server.box.api.row_arguments import NO_LIMIT, as_key, as_row, iterator_number
 from iproto_server.box.index.index import Index as IndexTree
 from iproto_server.box.index.iterator_type import IteratorType
+from iproto_server.box.memtx.memory_budget import budget
 from iproto_server.box.memtx.memtx_space import MemtxSpace
 from iproto_server.box.memtx.pagination import select_page, tuple_position
 from iproto_server.box.tuple.tuple import Tuple
@@ -39,6 +40,10 @@ class IndexedSpaceFacade(Protocol):
     @property
     def engine(self) -> str:
         """The storage engine's name."""
+
+    @property
+    def exempts_updates(self) -> bool:
+        """Whether updates may exceed the memory limit."""
 
     def core(self) -> MemtxSpace:
         """The engine space. Raises BoxError NO_SUCH_SPACE if the space was dropped."""
@@ -231,7 +236,11 @@ class Index:
             operations: such as `("=", "status", "T")` or `("+", 2, 1)`; field numbers are 0-based.
         """
         core = self.space.writable()
-        return core.update(self.id, as_key(key), core.parse_operations(operations))
+        parsed = core.parse_operations(operations)
+        if not self.space.exempts_updates:
+            return core.update(self.id, as_key(key), parsed)
+        with budget.exempt(core):
+            return core.update(self.id, as_key(key), parsed)
 
     def drop(self) -> None:
         """Remove the index; dropping the primary index removes all rows."""

@@ -2,11 +2,13 @@
 
 There is one budget for the process, as there is one allocator in the compiled engine. Each change of a row
 asks for memory before anything is changed. What is undone, removed, recovered or built is never refused.
+Neither are changes that are exempt (`MemoryBudget.exempt`), such as those of a task's state.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from iproto_server.box.index.engine_memory import memory_allows, memory_usage, set_memory_limit
@@ -38,9 +40,10 @@ class MemoryBudget:
         on_refusal: called with the name of the space at each refusal.
     """
 
-    __slots__ = ("limit", "on_refusal", "refused")
+    __slots__ = ("_exempt", "limit", "on_refusal", "refused")
 
     def __init__(self) -> None:
+        self._exempt: SpaceDefinition | bool = False
         self.limit: int | None = None
         self.refused = 0
         self.on_refusal: Callable[[str], object] = _ignore
@@ -83,6 +86,23 @@ class MemoryBudget:
         rows, _, indexes, outside = memory_usage()
         return rows + indexes + outside
 
+    @contextmanager
+    def exempt(self, space: SpaceDefinition | None = None) -> Iterator[None]:
+        """Refuse nothing during the block, which must not await.
+
+        Compiled code leaves each change beyond the limit to Python, so it need not know of this.
+
+        Parameters:
+            space: the space whose changes are not refused; None for all.
+        """
+        before = self._exempt
+        if before is not True:
+            self._exempt = True if space is None else space
+        try:
+            yield
+        finally:
+            self._exempt = before
+
     def check(self, space: SpaceDefinition, old_size: int, size: int, indexes: Iterable[Index]) -> None:
         """Refuse a change that exceeds the limit.
 
@@ -95,7 +115,7 @@ class MemoryBudget:
         Raises:
             BoxError: MEMORY_ISSUE (2).
         """
-        if space.id in _ALWAYS:
+        if space.id in _ALWAYS or self._exempt is True or self._exempt is space:
             return
         factors = [_MULTIKEYS if index.is_multikey else _KEYS for index in indexes]
         more = 0 if old_size >= size else _PAGE + sum(factors) * size

@@ -100,7 +100,7 @@ def find_space(box: Box) -> Space | None:
         return None
     space = box.space[SPACE]
     is_ours = [field["name"] for field in space.format()] == _NAMES and "primary" in space.index
-    return space if is_ours else None
+    return space.beyond_memory_limit() if is_ours else None
 
 
 def create_space(box: Box) -> Space:

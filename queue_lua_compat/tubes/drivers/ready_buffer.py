@@ -89,7 +89,8 @@ class ReadyBuffer:
                 return
             core.delete(_PRIMARY, [row[TASK_ID]])
         if wanted is not None:
-            core.replace(core.row(wanted))
+            with self._box.beyond_memory_limit():
+                core.replace(core.row(wanted))
 
     def truncate(self) -> None:
         """Remove all rows together with all tasks."""

@@ -322,3 +322,69 @@ def test_wrong_arguments_are_refused() -> None:
 def test_pure_python_has_no_limit() -> None:
     with pytest.raises(RuntimeError, match="compiled"):
         MemoryBudget().set_limit(100 * MEBIBYTE)
+
+
+def take_all(limit: Callable[[int], None]) -> None:
+    """Limit the memory to a byte."""
+    gc.collect()
+    limit(1 - budget.held())
+
+
+@needs_compiled_server
+class TestExemptions:
+    @every_kind
+    def test_updates_through_their_facade_are_made(
+        self, kind: Callable[[Box], Space], limit: Callable[[int], None]
+    ) -> None:
+        box, _ = new_box()
+        space = kind(box)
+        exempt = space.beyond_memory_limit()
+        space.insert(row(1))
+        take_all(limit)
+        longer = [("=", 1, "x" * 3 * MEBIBYTE)]
+        for target in (space, space.index["primary"]):
+            with refusal(ErrorCode.MEMORY_ISSUE):
+                target.update(1, longer)
+        assert exempt.update(1, longer)
+        assert exempt.index["primary"].update(1, [("=", 1, "x" * 4 * MEBIBYTE)])
+        for make in (exempt.insert, exempt.replace):
+            with refusal(ErrorCode.MEMORY_ISSUE):
+                make(row(2))
+        assert not list(faults_of(box.catalog.space_by_name("rows")))
+
+    @every_kind
+    def test_new_rows_only_if_they_are_exempt_too(
+        self, kind: Callable[[Box], Space], limit: Callable[[int], None]
+    ) -> None:
+        box, _ = new_box()
+        exempt = kind(box).beyond_memory_limit(new_rows=True)
+        take_all(limit)
+        assert exempt.insert(row(1))
+        assert exempt.replace(row(2))
+        assert exempt.replace(row(2, 600))
+        assert not list(faults_of(box.catalog.space_by_name("rows")))
+
+    def test_what_a_trigger_changes_elsewhere_is_limited(self, limit: Callable[[int], None]) -> None:
+        box, _ = new_box()
+        space = tree(box)
+        other = box.schema.create_space("other")
+        other.create_index("primary")
+        space.insert(row(1))
+        space.on_replace(lambda old, new: other.insert([1, "x"]))
+        take_all(limit)
+        with refusal(ErrorCode.MEMORY_ISSUE):
+            space.beyond_memory_limit().update(1, [("=", 1, "taken")])
+        assert space.get(1) == row(1)
+
+    def test_a_block_is_one_for_all_spaces_and_ends(self, limit: Callable[[int], None]) -> None:
+        box, _ = new_box()
+        space = tree(box)
+        take_all(limit)
+        with pytest.raises(ZeroDivisionError), box.beyond_memory_limit():
+            space.insert(row(1))
+            space.beyond_memory_limit().update(1, [("=", 1, "taken")])
+            box.schema.create_space("other").create_index("primary")
+            space.insert(row(2))
+            raise ZeroDivisionError
+        with refusal(ErrorCode.MEMORY_ISSUE):
+            space.insert(row(3))
