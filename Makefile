@@ -3,6 +3,7 @@
 PYTHON ?= python3
 VENV := .venv
 IN_VENV := $(VENV)/bin
+PIP_INSTALL := $(IN_VENV)/python -m pip install --quiet --disable-pip-version-check
 NODE_DIR := tests/clients/node
 # make run PORT=3302
 PORT ?= 3301
@@ -180,15 +181,20 @@ format: $(VENV)/.installed-for-tests ## format the code and fix what can be fixe
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=...")'
 	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || tools/install-debian-packages python3-venv
-	$(PYTHON) -m venv $(VENV)
+	@echo "Creating the virtual environment $(VENV): about 5 seconds"
+	@$(PYTHON) -m venv $(VENV)
 	@tools/install-missing-compiler $(IN_VENV)/python
 
 $(VENV)/.installed: $(PACKAGING) | $(VENV)/bin/python
-	$(IN_VENV)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@echo "Installing the libraries of the server: about 10 seconds, and the time to download them"
+	@$(IN_VENV)/python tools/list-requirements | $(PIP_INSTALL) --no-compile --requirement /dev/stdin
+	@echo "Compiling the server: about 20 seconds of processor time, shared by the processors"
+	@$(PIP_INSTALL) --no-build-isolation --no-deps --editable .
 	@touch $@
 
 $(VENV)/.installed-for-tests: $(PACKAGING) | $(VENV)/bin/python
-	$(IN_VENV)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,bench]'
+	@echo "Installing the libraries of the tests and compiling the server: about a minute, and the time to download them"
+	@$(PIP_INSTALL) --editable '.[test,bench]'
 	@touch $@ $(VENV)/.installed
 
 $(BENCH_VENV)/bin/python:
@@ -212,4 +218,4 @@ $(NODE_DIR)/node_modules/.package-lock.json: $(NODE_DIR)/package.json $(NODE_DIR
 	@touch $@
 
 clean: ## remove the virtual environment, caches and build results
-	rm -rf $(VENV) $(NODE_DIR)/node_modules build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf $(VENV) $(NODE_DIR)/node_modules build dist *.egg-info packaging/client/build packaging/client/*.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

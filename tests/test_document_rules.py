@@ -152,6 +152,9 @@ def declared() -> tuple[str, set[str], set[str]]:
 def test_installed_packages_and_extras_exist(document: Path) -> None:
     name, extras, packages = declared()
     for target in installed(document.read_text(encoding="utf-8")):
+        if target.startswith("./"):
+            assert (REPOSITORY / target / "pyproject.toml").is_file(), target
+            continue
         found = re.fullmatch(r"(?P<package>[\w.-]+|/src)(?:\[(?P<extras>[\w,]+)\])?", target)
         if found is None:
             assert re.fullmatch(rf"dist/{name.replace('-', '_')}-\*\.whl", target), target
@@ -164,7 +167,7 @@ def test_installed_packages_and_extras_exist(document: Path) -> None:
 
 def test_documents_install_something() -> None:
     targets = {target for document in DOCUMENTS for target in installed(document.read_text(encoding="utf-8"))}
-    assert {".", ".[spark]", "iproto-server[client]", "dist/iproto_server-*.whl"} <= targets
+    assert {".", ".[spark]", "./packaging/client", "dist/iproto_server-*.whl"} <= targets
     assert installed("pip install --quiet --editable '.[a,b]' c  # d\npip wheel --wheel-dir e .") == [
         ".[a,b]",
         "c",

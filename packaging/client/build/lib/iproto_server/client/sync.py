@@ -1,0 +1,391 @@
+"""A queue for plain scripts, in one thread, on tarantool-python.
+
+queue = Queue("127.0.0.1:3301", "tutorial")
+for task in queue.consume(timeout=5):
+    with task:
+        print(task.data)
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from types import TracebackType
+from typing import Any, Self
+
+import tarantool
+from tarantool.error import DatabaseError, NetworkError
+
+from iproto_server.client.dialects import (
+    BY_NAME,
+    VIEW_OF_SPACES,
+    Call,
+    Dialect,
+    Taken,
+    Tutorial,
+    no_tubes,
+    tube_from_row,
+)
+from iproto_server.client.endpoint import Endpoint
+from iproto_server.client.errors import ACCESS_DENIED, NotConnected, Refused, TaskLost
+from iproto_server.client.retries import Backoff, FailurePolicy
+from iproto_server.client.tracing import put_span, task_span, with_context
+
+logger = logging.getLogger("iproto_server.client")
+
+
+class _WasLostError(Exception):
+    """The library wants to connect again."""
+
+
+class _Connection(tarantool.Connection):  # type: ignore[misc]
+    """A connection that is never replaced by another: tasks belong to the one that took them."""
+
+    _was_connected = False
+
+    def connect_basic(self) -> None:
+        """Connect, once."""
+        if self._was_connected:
+            raise _WasLostError
+        super().connect_basic()
+        self._was_connected = True
+
+
+class _Link:
+    """A connection, from its start until it is lost.
+
+    Parameters:
+        endpoint: the queue.
+        connect_timeout: seconds for connecting.
+    """
+
+    dialect: Dialect
+
+    def __init__(self, endpoint: Endpoint, connect_timeout: float) -> None:
+        address = endpoint.address
+        self.is_up = True
+        try:
+            self._connection = _Connection(
+                host=None if address.path else endpoint.host,
+                port=address.path or address.port,
+                user=endpoint.user,
+                password=endpoint.password,
+                connection_timeout=connect_timeout,
+                fetch_schema=endpoint.tube is not None,  # without it, the library selects nothing
+            )
+        except NetworkError as error:
+            cause = error.__cause__
+            if isinstance(cause, DatabaseError) and not isinstance(cause, NetworkError):
+                refusal = _refused(cause)
+                raise Refused(refusal.code, f"{address}: {refusal}") from None
+            raise NotConnected(f"cannot connect to {address}: {error}") from error
+        try:
+            self.dialect = self._find_dialect(endpoint)
+        except BaseException:
+            self.close()
+            raise
+
+    def call(self, call: Call) -> list[Any]:
+        """Call a procedure; as `iproto_server.client.link.Link.call`."""
+        return self._request(self._connection.call, call.name, call.arguments)
+
+    def close(self) -> None:
+        """Close it."""
+        self.is_up = False
+        self._connection.close()
+
+    def _find_dialect(self, endpoint: Endpoint) -> Dialect:
+        if endpoint.tube is None:
+            return Tutorial()
+        spaces = self._request(self._connection.select, VIEW_OF_SPACES, ["_queue"], index=BY_NAME)
+        if not spaces:
+            raise no_tubes(endpoint.user)
+        rows = self._request(self._connection.select, spaces[0][0], [endpoint.tube])
+        return tube_from_row(endpoint.tube, rows[0] if rows else None)
+
+    def _request(self, method: Any, *arguments: Any, **more: Any) -> list[Any]:
+        if not self.is_up:
+            raise NotConnected("the connection is lost; the request was not sent")
+        try:
+            return list(method(*arguments, **more).data or [])
+        except _WasLostError:
+            self.close()
+            raise NotConnected("the connection is lost; the request was not sent") from None
+        except NetworkError as error:
+            self.close()
+            sent = not isinstance(error.__cause__, _WasLostError)
+            raise NotConnected(f"the connection was lost: {error}", may_have_been_done=sent) from error
+        except DatabaseError as error:
+            raise _refused(error) from None
+
+
+class Task:
+    """A task that this script has taken.
+
+    `with task:` acknowledges it when the block ends. When the block raises an exception, that is logged and
+    the task released with a growing delay, or buried after `max_failures`. Nothing touches it meanwhile.
+
+    Parameters:
+        queue: the queue.
+        link: the connection that took it.
+        taken: its id and data.
+        policy: what happens when it has failed.
+    """
+
+    def __init__(self, queue: Queue, link: _Link, taken: Taken, policy: FailurePolicy) -> None:
+        self.id: Any = taken.id
+        self.data: Any = taken.data
+        self._queue = queue
+        self._link = link
+        self._policy = policy
+        self._is_finished = False
+        self._span: Any = None
+
+    def __repr__(self) -> str:
+        return f"<Task {self.id} of {self._link.dialect.title}>"
+
+    def ack(self) -> None:
+        """Remove the task from the queue.
+
+        Raises:
+            TaskLost: the connection that took it was lost before.
+            NotConnected: it was lost during the request.
+            Refused: the server refuses: its `ttr` is over, say.
+        """
+        self._finish(self._link.dialect.ack(self.id))
+        self._policy.failures.forget(self.id)
+
+    def release(self, delay: float = 0.0) -> None:
+        """Give the task back.
+
+        Parameters:
+            delay: seconds until it can be taken again.
+
+        Raises:
+            Unsupported: there is a delay, and the queue has no delayed release.
+            ValueError: the delay is negative.
+            TaskLost, NotConnected, Refused: as `ack`.
+        """
+        self._finish(self._link.dialect.release(self.id, delay))
+
+    def bury(self) -> None:
+        """Set the task aside until somebody kicks it.
+
+        Raises:
+            Unsupported: the queue cannot bury.
+            TaskLost, NotConnected, Refused: as `ack`.
+        """
+        self._finish(self._link.dialect.bury(self.id))
+        self._policy.failures.forget(self.id)
+
+    def touch(self, seconds: float) -> None:
+        """Keep the task for longer.
+
+        Parameters:
+            seconds: what is added to its time.
+
+        Raises:
+            Unsupported: the queue has no `ttr`.
+            ValueError: the number is not positive.
+            TaskLost, NotConnected, Refused: as `ack`.
+        """
+        self._call(self._link.dialect.touch(self.id, seconds))
+
+    def __enter__(self) -> Self:
+        title = self._link.dialect.title
+        self._span = task_span(title, self.id, self.data, linked=self._queue._propagate)
+        self._span.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> bool:
+        self._span.__exit__(kind, error, where)
+        failed = isinstance(error, Exception)
+        if self._is_finished:
+            if failed:
+                logger.error("task %s failed after it was finished", self.id, exc_info=error)
+            return failed
+        try:
+            if error is None:
+                self.ack()
+            elif failed:
+                self._failed(error)
+            else:
+                self.release()
+        except (NotConnected, TaskLost, Refused) as refusal:
+            if isinstance(refusal, Refused) and refusal.code == ACCESS_DENIED:
+                raise
+            done = "was done" if error is None else "failed"
+            logger.warning("task %s %s, but may be done again: %s", self.id, done, refusal)
+        return failed
+
+    def _failed(self, error: BaseException) -> None:
+        delay = self._policy.delay(self.id, self._link.dialect, error)
+        if delay is None:
+            self.bury()
+        elif self._link.dialect.delayed_release:
+            self.release(delay)
+        else:
+            self._queue._sleep(delay)
+            self.release()
+
+    def _finish(self, call: Call) -> None:
+        self._call(call)
+        self._is_finished = True
+
+    def _call(self, call: Call) -> None:
+        if not self._link.is_up:
+            raise TaskLost(f"the connection that took task {self.id} is lost")
+        self._link.call(call)
+
+
+class Queue:
+    """A queue on a server. It connects when it is first used; `with` closes it.
+
+    Parameters:
+        address: `HOST:PORT`, `[IPV6]:PORT`, `PORT` of this machine, or `unix:PATH`.
+        dialect: "tutorial" for the queue of Tarantool's tutorial.
+        tube: instead, the name of a tube of the queue module.
+        user, password: who logs in; without them the guest's rights count.
+        propagate: puts carry the context of the current trace in their data, if that is a dict, and tasks
+            are handled within it.
+        backoff: the delays of failed tasks.
+        reconnect: the delays between attempts of `consume` to connect again.
+        connect_timeout: seconds for connecting.
+        sleep: waits for a number of seconds.
+
+    Raises:
+        ValueError: the address is none, not exactly one of `dialect` and `tube` is given, or the timeout is
+            not positive.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        dialect: str | None = None,
+        *,
+        tube: str | None = None,
+        user: str | None = None,
+        password: str | None = None,
+        propagate: bool = False,
+        backoff: Backoff | None = None,
+        reconnect: Backoff | None = None,
+        connect_timeout: float = 3.0,
+        sleep: Callable[[float], object] = time.sleep,
+    ) -> None:
+        self._endpoint = Endpoint.of(address, dialect, tube, user, password)
+        if not connect_timeout > 0:
+            raise ValueError("connect_timeout is more than 0 seconds")
+        self._propagate = propagate
+        self._policy = FailurePolicy(backoff or Backoff())
+        self._reconnect = reconnect or Backoff(first=0.1, longest=10.0)
+        self._connect_timeout = connect_timeout
+        self._sleep = sleep
+        self._link: _Link | None = None
+        self._is_closed = False
+
+    def put(self, data: object, **options: object) -> Any:
+        """Add a task. It is never sent twice: whether to try again after an error is the caller's decision.
+
+        Parameters:
+            data: what msgpack can carry.
+            options: those of the queue: `delay`, `ttl`, `ttr`, `pri`, `utube`, `timeout`; times in seconds.
+
+        Returns: the task's id.
+
+        Raises:
+            ValueError: the queue has no such option.
+            NotConnected: `may_have_been_done` tells whether the task may have been added.
+            Refused: the server answered with an error.
+            QueueFull: a tube of limited capacity is full.
+            QueueError: there is no such tube.
+        """
+        link = self._linked()
+        with put_span(link.dialect.title):
+            values = link.call(link.dialect.put(with_context(data) if self._propagate else data, options))
+        return link.dialect.added(values)
+
+    def take(self, timeout: float = 0.0) -> Task | None:
+        """Take the next task.
+
+        Parameters:
+            timeout: seconds to wait for one.
+
+        Returns: the task; None if none came in time.
+
+        Raises:
+            ValueError: the timeout is negative.
+            NotConnected, Refused, QueueError: as `put`.
+        """
+        return self._take(timeout, self._policy)
+
+    def consume(self, *, timeout: float | None = None, max_failures: int | None = None) -> Iterator[Task]:
+        """Return tasks as they come. The first connection must succeed; a lost one is replaced.
+
+        Parameters:
+            timeout: ends when no task comes for so many seconds; None: never.
+            max_failures: after so many failures in this process a task is buried; None: never.
+
+        Raises:
+            ValueError: a number is out of range.
+        """
+        if timeout is not None and not timeout >= 0:
+            raise ValueError(f"consume: the timeout is at least 0 seconds, not {timeout!r}")
+        if max_failures is not None and max_failures < 1:
+            raise ValueError("max_failures is at least 1")
+        return self._tasks(timeout, replace(self._policy, max_failures=max_failures))
+
+    def close(self) -> None:
+        """Close the connection; the server releases what was taken with it."""
+        self._is_closed = True
+        if self._link is not None:
+            self._link.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def _tasks(self, timeout: float | None, policy: FailurePolicy) -> Iterator[Task]:
+        for lack in self._linked().dialect.lacks(policy.max_failures):
+            logger.info("%s", lack)
+        attempts = 0
+        while not self._is_closed:
+            try:
+                task = self._take(30.0 if timeout is None else timeout, policy)
+            except NotConnected as error:
+                attempts += 1
+                delay = self._reconnect.delay(attempts)
+                logger.warning("%s; next attempt in %.3g s", error, delay)
+                self._sleep(delay)
+                continue
+            attempts = 0
+            if task is not None:
+                yield task
+            elif timeout is not None:
+                return
+
+    def _take(self, timeout: float, policy: FailurePolicy) -> Task | None:
+        if not timeout >= 0:
+            raise ValueError(f"take: the timeout is at least 0 seconds, not {timeout!r}")
+        link = self._linked()
+        taken = link.dialect.taken(link.call(link.dialect.take(timeout)))
+        return None if taken is None else Task(self, link, taken, policy)
+
+    def _linked(self) -> _Link:
+        if self._is_closed:
+            raise NotConnected("the queue was closed")
+        if self._link is None or not self._link.is_up:
+            self._link = _Link(self._endpoint, self._connect_timeout)
+        return self._link
+
+
+def _refused(error: DatabaseError) -> Refused:
+    """Return the server's error: its number and text."""
+    if len(error.args) > 1:
+        return Refused(int(error.args[0]), str(error.args[1]))
+    return Refused(0, str(error))

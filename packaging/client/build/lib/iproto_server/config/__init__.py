@@ -1,0 +1,1 @@
+"""Configuration: options, their sources, addresses and TLS."""
