@@ -1,1 +1,0 @@
-"""Configuration: options, their sources, addresses and TLS."""
