@@ -353,7 +353,7 @@ class Server:
         page = MetricsPage(
             metrics.families, lambda: config.instance_name or self.box.listen[0], self._token, log
         )
-        server = self._http = HttpServer(self.listeners, log)
+        server = self._http = HttpServer(self.listeners, log, self._clock)
         if config.http is not None:
             own = page if config.metrics_listen is None else None
             names = (config.http.host, *config.http_host)
@@ -375,7 +375,7 @@ class Server:
         """The server's own counters, without the event loop's latency."""
         yield from self._metrics.counters()
         if self._http is not None:
-            yield "server.http.refused", self._http.admission.refused
+            yield "server.http.refused", self._http.refused
         if self._reporter is not None:
             yield "server.graphite.dropped", self._reporter.dropped
 

@@ -45,12 +45,14 @@ class ConnectionFactory:
         refusal: encodes the error for a refused client.
         admission: decides about admission.
         log: logs errors.
+        soon: runs a function that accepts connections; None: they are accepted at once.
     """
 
     connection: Callable[[Ticket], asyncio.Protocol]
     refusal: Callable[[BoxError], bytes]
     admission: Admission
     log: RateLimitedLog
+    soon: Callable[[Callable[[], object]], object] | None = None
 
 
 class Listener:
@@ -109,10 +111,22 @@ class Listener:
 
     def _begin(self, listening: socket.socket) -> None:
         if not self._is_closed:
-            self._loop.add_reader(listening.fileno(), self._accept, listening)
+            accept = self._accept if self._factory.soon is None else self._accept_soon
+            self._loop.add_reader(listening.fileno(), accept, listening)
 
-    def _accept(self, listening: socket.socket) -> None:
-        """Accept waiting connections."""
+    def _accept_soon(self, listening: socket.socket) -> None:
+        """Accept waiting connections when the factory says so, and look for others only then."""
+
+        def accept() -> None:
+            if not self._is_closed and self._accept(listening):
+                self._begin(listening)
+
+        assert self._factory.soon is not None
+        self._loop.remove_reader(listening.fileno())
+        self._factory.soon(accept)
+
+    def _accept(self, listening: socket.socket) -> bool:
+        """Accept waiting connections; return whether to go on without a pause."""
         for _ in range(ACCEPTED_AT_ONCE):
             try:
                 # Spare descriptors lent to files are taken back before connections get any.
@@ -120,15 +134,15 @@ class Listener:
                     raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
                 connected, name = listening.accept()
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
-                return
+                return True
             except OSError as error:
                 if error.errno in _USED_UP:
-                    self._turn_away(listening, error)
-                    return
+                    return self._turn_away(listening, error)
                 # The error concerns the client's connection, not the listening socket.
                 self._factory.log.event(logging.WARNING, "cannot accept a connection", reason=error.strerror)
             else:
                 self._take(connected, name)
+        return True
 
     def _take(self, connected: socket.socket, name: object) -> None:
         """Admit a connection, or refuse it with an error."""
@@ -144,6 +158,8 @@ class Listener:
             connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         # The loop's task factory is for applications' tasks.
         task = asyncio.Task(self._open(connected, ticket), loop=self._loop)
+        if self.context is not None:
+            ticket.begin_handshake(task.cancel)
         self._opening.add(task)
         task.add_done_callback(self._opening.discard)
 
@@ -184,20 +200,24 @@ class Listener:
             except OSError:
                 pass  # The client has sent nothing, or is gone.
 
-    def _turn_away(self, listening: socket.socket, error: OSError) -> None:
-        """Refuse a client for lack of descriptors with a spare one, or try again later."""
+    def _turn_away(self, listening: socket.socket, error: OSError) -> bool:
+        """Refuse a client for lack of descriptors with a spare one, or try again later.
+
+        Returns: whether to accept others without a pause.
+        """
         try:
             connected, _ = spare.open(listening.accept, keep=_SPARE_FOR_FILES)
         except BlockingIOError:
-            return  # No client waits: the system checks for a descriptor first.
+            return True  # No client waits: the system checks for a descriptor first.
         except OSError:
             self._factory.admission.out_of_descriptors(error.strerror or str(error))
             self._loop.remove_reader(listening.fileno())
             self._loop.call_later(RETRY_AFTER, self._begin, listening)
-        else:
-            connected.setblocking(False)
-            self._refuse(connected, self._factory.admission.out_of_descriptors(error.strerror or str(error)))
-            spare.refill()
+            return False
+        connected.setblocking(False)
+        self._refuse(connected, self._factory.admission.out_of_descriptors(error.strerror or str(error)))
+        spare.refill()
+        return True
 
 
 async def listen(

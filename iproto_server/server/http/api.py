@@ -92,7 +92,7 @@ class Api:
                 return json_response({"error": f"this takes {allowed}"}, 405, {"Allow": allowed})
             return await handler(request)
         except ApiError as error:
-            return json_response({"error": error.message}, error.status)
+            return json_response({"error": error.message}, error.status, error.headers)
 
     def _find(self, request: Request) -> Methods:
         """Return the handlers of a path. Raises ApiError 404."""

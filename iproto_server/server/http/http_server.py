@@ -10,17 +10,20 @@ from starlette.applications import Starlette
 from uvicorn.config import Config as UvicornConfig
 from uvicorn.server import ServerState as UvicornState
 
+from iproto_server.box.clock import Clock
 from iproto_server.config.address import Address
 from iproto_server.server.connection.listener import ConnectionFactory
 from iproto_server.server.connection.listeners import Listeners
 from iproto_server.server.deadline import Deadline
+from iproto_server.server.http.application import LimitedRequests
 from iproto_server.server.http.http_connection import (
     IDLE_TIMEOUT,
-    MAX_HEADERS,
     HttpAdmission,
     HttpConnection,
+    HttpTicket,
     refusal,
 )
+from iproto_server.server.http.pacing import Pacing
 from iproto_server.server.limits.admission import Ticket
 from iproto_server.server.limits.rate_limited_log import RateLimitedLog
 
@@ -35,18 +38,22 @@ class HttpServer:
     Parameters:
         listeners: the listening sockets of the server, which closes them.
         log: logs what clients can cause in any number.
-
-    Attributes:
-        admission: counts the connections.
+        clock: provides timers.
     """
 
-    def __init__(self, listeners: Listeners, log: RateLimitedLog) -> None:
+    def __init__(self, listeners: Listeners, log: RateLimitedLog, clock: Clock) -> None:
         self._listeners = listeners
         self._log = log
         self._state = UvicornState()
         self._all_closed = asyncio.Event()
         self._served: list[tuple[Address, ConnectionFactory, str, Callable[[Address], object]]] = []
-        self.admission = HttpAdmission(log)
+        self._admissions: list[HttpAdmission] = []
+        self._pacing = Pacing(clock)
+
+    @property
+    def refused(self) -> int:
+        """The number of refused connections and requests of all addresses."""
+        return sum(admission.refused for admission in self._admissions)
 
     def serve(
         self,
@@ -63,8 +70,10 @@ class HttpServer:
             suffix: the end of the log line.
             started: called with the address and its real port once it accepts connections.
         """
+        admission = HttpAdmission(self._log)
+        self._admissions.append(admission)
         config = UvicornConfig(
-            application,
+            LimitedRequests(application, admission.refuse_request, self._log),
             http="h11",
             ws="none",
             lifespan="off",
@@ -76,14 +85,16 @@ class HttpServer:
             proxy_headers=False,
             server_header=False,
             timeout_keep_alive=IDLE_TIMEOUT,
-            h11_max_incomplete_event_size=MAX_HEADERS,
         )
         config.load()
 
         def connect(ticket: Ticket) -> HttpConnection:
-            return HttpConnection(config, self._state, ticket, self._log, self._one_closed)
+            assert isinstance(ticket, HttpTicket)
+            return HttpConnection(
+                config, self._state, admission, ticket, self._pacing, self._log, self._one_closed
+            )
 
-        factory = ConnectionFactory(connect, refusal, self.admission, self._log)
+        factory = ConnectionFactory(connect, refusal, admission, self._log, self._pacing.soon)
         self._served.append((address, factory, suffix, started))
 
     async def listen(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -15,6 +16,7 @@ from iproto_server.errors import BoxError
 
 BODY_MAX: Final = 1024 * 1024
 """Maximum bytes of a request's body."""
+_ESCAPED_SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
 _EXACT: Final = 2**53
 """The largest integer up to which all are exact in JavaScript; larger ones become texts."""
 
@@ -25,12 +27,14 @@ class ApiError(Exception):
     Parameters:
         status: the HTTP status.
         message: the text for the client.
+        headers: further headers of the response.
     """
 
-    def __init__(self, status: int, message: str) -> None:
+    def __init__(self, status: int, message: str, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(message)
         self.status = status
         self.message = message
+        self.headers = headers
 
 
 def plain(value: object) -> object:
@@ -82,8 +86,13 @@ def json_response(value: object, status: int = 200, headers: Mapping[str, str] |
     return Response(json_text(value), status, headers=headers, media_type="application/json")
 
 
-async def read_object(request: Request, *names: str) -> dict[str, Any]:
+async def read_object(request: Request, *names: str, most: int = BODY_MAX) -> dict[str, Any]:
     """Read a request's body, a JSON object with some of these names.
+
+    Parameters:
+        request: the request.
+        names: the names that the object may have.
+        most: maximum bytes of the body.
 
     Raises:
         ApiError: 415 for another content type, 413 for a large body, 400 for anything else.
@@ -91,13 +100,19 @@ async def read_object(request: Request, *names: str) -> dict[str, Any]:
     content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if content_type != "application/json":
         raise ApiError(415, "the body must have the content type application/json")
-    body = b""
+    length = request.headers.get("content-length", "")
+    if length.isdecimal() and int(length) > most:  # h11 accepts no more than 20 digits
+        raise ApiError(413, f"the body is larger than {most} bytes")
+    body = bytearray()
     async for piece in request.stream():
         body += piece
-        if len(body) > BODY_MAX:
-            raise ApiError(413, f"the body is larger than {BODY_MAX} bytes")
+        if len(body) > most:
+            raise ApiError(413, f"the body is larger than {most} bytes")
     try:
-        value = json.loads(body, parse_constant=_no_constant, object_pairs_hook=_unique)
+        text = body.decode()
+        value = json.loads(text, parse_constant=_no_constant, parse_float=_finite, object_pairs_hook=_unique)
+        if _ESCAPED_SURROGATE.search(text):
+            _check_texts(value)
     except (ValueError, RecursionError) as error:
         raise ApiError(400, f"the body is no JSON: {error}") from None
     if not isinstance(value, dict):
@@ -111,6 +126,22 @@ async def read_object(request: Request, *names: str) -> dict[str, Any]:
 
 def _no_constant(name: str) -> object:
     raise ValueError(f"{name} is no number of JSON")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"the number {text[:40]} is too large: the largest is about 1.8e308")
+    return value
+
+
+def _check_texts(value: object) -> None:
+    """Raise ValueError if a text has half of a surrogate pair, which no encoding can represent."""
+    try:
+        # Those that `plain` makes of bytes that are no UTF-8 become these bytes again.
+        json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        raise ValueError("a text has half of a surrogate pair") from None
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

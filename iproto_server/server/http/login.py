@@ -9,6 +9,7 @@ import asyncio
 import hashlib
 import hmac
 import logging
+import math
 import secrets
 import time
 from collections import OrderedDict
@@ -22,6 +23,7 @@ from starlette.responses import Response
 from iproto_server.box import Box
 from iproto_server.box.access.access_control import GUEST, Credentials, Privilege
 from iproto_server.box.access.session import Session
+from iproto_server.counting import counted
 from iproto_server.errors import BoxError
 from iproto_server.password import CHAP_SHA1, EMPTY_PASSWORD_HASH, PAP_SHA256
 from iproto_server.protocol.auth import Proof, is_right, scramble
@@ -39,6 +41,8 @@ MAX_SESSIONS: Final = 100
 """Maximum number of sessions; the one that was used the longest time ago ends."""
 MAX_SESSIONS_PER_USER: Final = 20
 """The same for one user."""
+_BODY_MAX: Final = 16 * 1024
+"""Maximum bytes of a request's body, which needs no login."""
 _TEXT_MAX: Final = 1024
 """Maximum characters of a name, a password or a token."""
 _TOKEN_BYTES: Final = 32
@@ -211,7 +215,7 @@ class LoginPages:
 
     async def log_in(self, request: Request) -> Response:
         """Log in with a user's password, or with a token; answer with the cookie."""
-        given = await read_object(request, "user", "password", "token")
+        given = await read_object(request, "user", "password", "token", most=_BODY_MAX)
         for name, text in given.items():
             if not isinstance(text, str) or not text or len(text) > _TEXT_MAX:
                 raise ApiError(400, f"{name} must be a text of 1 to {_TEXT_MAX} characters")
@@ -241,7 +245,7 @@ class LoginPages:
 
     async def log_out(self, request: Request) -> Response:
         """Log out; without a login nothing happens."""
-        await read_object(request)
+        await read_object(request, most=_BODY_MAX)
         self._log_out(request)
         response = json_response({})
         response.delete_cookie(
@@ -282,7 +286,7 @@ class LoginPages:
             self._log.event(
                 logging.WARNING,
                 "login failed",
-                key=(address, shown),
+                key=address,
                 user=shown,
                 address=address,
                 over="http",
@@ -292,6 +296,10 @@ class LoginPages:
         self._tell_triggers(name if user is None else user.name, user is not None, peer)
         if user is None:
             what = "the user or the password is wrong" if name else "the link has been used, or is wrong"
+            if attempt.delay:
+                wait = math.ceil(authentication.delays.delay(address, name))
+                headers = {"Retry-After": str(wait)}
+                raise ApiError(429, f"{what}; wait {counted(wait, 'second')} before the next try", headers)
             raise ApiError(401, what)
         try:
             self._box.access.check_session(user)

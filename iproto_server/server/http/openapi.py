@@ -244,7 +244,8 @@ OPENAPI: Final[_Json] = {
         },
         "responses": {
             "Error": {
-                "description": "Refused: 401 without a login, 403 without the right, 404, or 400.",
+                "description": "Refused: 401 without a login, 403 without the right, 404 for unknown names,"
+                " 429 with Retry-After after several wrong passwords, or 400.",
                 "content": {"application/json": {"schema": _object("error", error=_TEXT)}},
             }
         },

@@ -28,13 +28,17 @@ class Ticket:
         admission: the admission that counts it.
         host: the client's address; None for a unix socket.
         peer: address and port, for the log.
+
+    Attributes:
+        is_valid: whether it is still counted.
+        user: the user that it is counted for.
     """
 
-    __slots__ = ("_admission", "_is_valid", "host", "peer", "user")
+    __slots__ = ("_admission", "host", "is_valid", "peer", "user")
 
     def __init__(self, admission: Admission, host: str | None, peer: str) -> None:
         self._admission = admission
-        self._is_valid = True
+        self.is_valid = True
         self.host = host
         self.peer = peer
         self.user: str | None = None
@@ -50,10 +54,17 @@ class Ticket:
         """
         self._admission.log_in(self, user)
 
+    def begin_handshake(self, give_up: Callable[[], object]) -> None:
+        """Note that the connection begins with a handshake.
+
+        Parameters:
+            give_up: ends it.
+        """
+
     def give_back(self) -> None:
         """Stop counting the connection; a second call does nothing."""
-        if self._is_valid:
-            self._is_valid = False
+        if self.is_valid:
+            self.is_valid = False
             self._admission.leave(self)
 
 

@@ -80,13 +80,23 @@ class LoginDelays:
         """
         pair, everybody = (address, user[:NAME_SIZE]), (address, None)
         of_pair, of_address = self._count(pair), self._count(everybody)
-        delay = max(_delay(of_pair, FREE_FAILURES), _delay(of_address, FREE_FAILURES_OF_ADDRESS))
+        delay = self.delay(address, user)
         keys: tuple[_Key, ...] = (pair,)
         self._remember(pair, of_pair + 1, FREE_FAILURES)
         if of_pair < FREE_FAILURES:
             keys = (pair, everybody)
             self._remember(everybody, of_address + 1, FREE_FAILURES_OF_ADDRESS)
         return Attempt(self, keys, delay)
+
+    def delay(self, address: str, user: str) -> float:
+        """Return the delay in seconds that an attempt would have now.
+
+        Parameters:
+            address: the client's address, from `address_of`.
+            user: the user name, existing or not.
+        """
+        of_pair, of_address = self._count((address, user[:NAME_SIZE])), self._count((address, None))
+        return max(_delay(of_pair, FREE_FAILURES), _delay(of_address, FREE_FAILURES_OF_ADDRESS))
 
     def take_back(self, keys: tuple[_Key, ...]) -> None:
         """Remove one failure of each key."""

@@ -107,8 +107,7 @@ class Authentication:
         session = connection.session
         self.failures += 1
         address, shown = address_of(session.peer), name[:NAME_SIZE]
-        key = (address, shown)
-        self._log.event(logging.WARNING, "login failed", key=key, user=shown, address=address)
+        self._log.event(logging.WARNING, "login failed", key=address, user=shown, address=address)
         for trigger in self._box.session.authentication_triggers.functions:
             self._box.run(session, trigger, name, False)
         raise BoxError(ErrorCode.CREDS_MISMATCH)

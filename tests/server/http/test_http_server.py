@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import socket
 import ssl
-import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
@@ -17,7 +16,7 @@ import pytest
 from iproto_server import Application
 from iproto_server.config.address import Address
 from iproto_server.server.connection.server_state import ServerState
-from iproto_server.server.http import http_connection
+from iproto_server.server.http import http_connection, pacing
 from iproto_server.server.http.health import Health
 from iproto_server.storage.wal import WriteAheadLog
 from tests.certificates import Certificates
@@ -25,7 +24,7 @@ from tests.command_line import refused
 from tests.conftest import StartServer
 from tests.iproto_client import IprotoClient
 from tests.running_server import RunningServer
-from tests.server.http.http_client import HTTP, TIMEOUT, http_port, request
+from tests.server.http.http_client import HTTP, TIMEOUT, http_port, metrics, request
 from tests.server.in_process import ServerInProcess
 
 
@@ -141,7 +140,7 @@ def test_a_malformed_or_huge_request_ends_its_connection(
 
 def test_headers_without_an_end_are_not_collected(port: int) -> None:
     with closing(connected(port)) as client:
-        client.sendall(b"GET /health HTTP/1.1\r\n" + b"X: y\r\n" * (http_connection.MAX_HEADERS // 6 + 1))
+        client.sendall(b"GET /health HTTP/1.1\r\n" + b"X: y\r\n" * (pacing.MAX_HEADERS // 6 + 1))
         assert everything(client).startswith(b"HTTP/1.1 400 ")
 
 
@@ -155,28 +154,69 @@ def test_a_websocket_is_not_spoken(port: int) -> None:
     assert answer_to(port, head).startswith(b"HTTP/1.1 200 ")
 
 
-def test_connections_are_limited(start_server: StartServer) -> None:
-    server = start_server(options=HTTP)
-    port = http_port(server)
+def test_clients_that_are_slow_keep_no_others_away(start_server: StartServer) -> None:
+    """The connection that has waited for its client the longest makes room, on its own address only."""
+    server = start_server(options=[*HTTP, "--metrics-listen", "127.0.0.1:0"])
+    port, of_metrics = http_port(server), http_port(server, "HTTP for metrics")
     with ExitStack() as clients:
-        open_ones = [
+        idle = [
             clients.enter_context(closing(connected(port))) for _ in range(http_connection.MAX_CONNECTIONS)
         ]
-        for client in open_ones:
+        for client in idle:
             client.sendall(b"GET /health HTTP/1.1\r\nHost: a\r\n\r\n")
             assert client.recv(9) == b"HTTP/1.1 "
-        refused = answer_to(port, b"")
-        assert refused.startswith(b"HTTP/1.1 503 Service Unavailable\r\n")
-        assert refused.endswith(b"\r\n\r\ntoo many connections\n")
+        scraped = metrics(of_metrics)
+        assert scraped["iproto_server_http_connections_refused_total"] == {(): 0}
+        slow = [clients.enter_context(closing(connected(port))) for _ in idle]
+        for client in slow:
+            client.sendall(b"POST /api/login HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Le")
+        for path in ("/health", "/ready", "/api/openapi.json"):
+            assert request(port, path).status == 200
         # Clients of the database do not suffer from it.
         with IprotoClient.at(server.address) as other:
             assert other.request(64).ok
-        open_ones[0].close()
-        deadline = time.monotonic() + TIMEOUT
-        while not (text := answer_to(port, b"GET /metrics HTTP/1.0\r\n\r\n")).startswith(b"HTTP/1.1 200"):
-            assert time.monotonic() < deadline, text
-        assert b"iproto_server_http_connections_refused_total{" in text
-    assert "refused an HTTP connection" in server.process.output
+        scraped = metrics(of_metrics)
+        assert scraped["iproto_server_http_connections_refused_total"][()] >= len(idle)
+        assert everything(idle[0]).endswith(b'{"status":"alive"}')  # and closed
+        assert everything(slow[0]).startswith(b"HTTP/1.1 503 Service Unavailable\r\n")
+    assert server.process.output.count("refused an HTTP connection") == 1
+
+
+def test_the_half_that_sends_may_be_closed_before_the_answers(port: int) -> None:
+    head = b"GET /health HTTP/1.1\r\nHost: a\r\n\r\n"
+    with closing(connected(port)) as client:
+        client.sendall(3 * head)
+        client.shutdown(socket.SHUT_WR)
+        assert everything(client).count(b'{"status":"alive"}') == 3
+    with closing(connected(port)) as client:
+        client.sendall(head[:-1])
+        client.shutdown(socket.SHUT_WR)
+        assert everything(client) == b""
+
+
+@pytest.mark.parametrize(
+    ("data", "then"),
+    [
+        (b"GET /metrics HTTP/1.0\r\n\r\n", b"nonsense\r\n\r\n"),
+        (b"GET /metrics HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", b"nonsense\r\n\r\n"),
+        (b"POST /metrics HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n", b"zz\r\n"),
+        (b"POST /health HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n", b"x" * 100_000),
+        (b"GET /health HTTP/1.1\r\nHost: a\r\n" + b"X: y\r\n" * pacing.MAX_HEADER_LINES, b"\r\n"),
+    ],
+)
+def test_nonsense_after_a_request_leaves_no_trace(
+    port: int, server: RunningServer, data: bytes, then: bytes
+) -> None:
+    with closing(connected(port)) as client:
+        client.sendall(data)
+        first = client.recv(10) if not data.startswith(b"GET /health") else b""
+        with suppress(OSError):  # closed already
+            client.sendall(then)
+        received = first + everything(client)
+    assert received.count(b"HTTP/1.1 ") == 1
+    assert request(port, "/health").status == 200
+    assert "Traceback" not in server.process.output
+    assert " error " not in server.process.output
 
 
 def test_tls(start_server: StartServer, tmp_path: Path) -> None:

@@ -115,8 +115,13 @@ class TestPasswords:
         with ServerInProcess(tmp_path, [users], http=Address("127.0.0.1", 0)) as running:
             api = ApiClient(_port(running))
             authentication = running.server.dispatcher.authentication
-            for _ in range(6):
+            for _ in range(5):
                 assert api.log_in("ann", "wrong").status == 401
+            delayed = api.log_in("ann", "wrong")
+            assert (delayed.status, delayed.headers["retry-after"]) == (429, "1")
+            assert json.loads(delayed.text)["error"] == (
+                "the user or the password is wrong; wait 1 second before the next try"
+            )
             assert (authentication.failures, authentication.delayed) == (6, 1)
             assert authentication.delays.begin("127.0.0.1", "ann").delay > 0
             assert api.log_in("ann", PASSWORD).status == 200  # after its delay
