@@ -42,6 +42,7 @@ __all__ = [
     "Waiter",
     "__version__",
     "pack",
+    "pause_after",
 ]
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
         WaitQueue,
     )
     from iproto_server.box.api.due_timer import DueTimer
+    from iproto_server.box.backoff import pause_after
     from iproto_server.box.clock import Timer
     from iproto_server.box.index.iterator_type import IteratorType
     from iproto_server.box.txn.transactional_dict import ABSENT
@@ -98,6 +100,7 @@ else:
         "Timer": "iproto_server.box.clock",
         "Trigger": "iproto_server.box.txn.trigger",
         "__version__": "iproto_server.program_version",
+        "pause_after": "iproto_server.box.backoff",
         "pack": "iproto_server.codec.msgpack",
     }
 

@@ -24,6 +24,8 @@ import time
 from pathlib import Path
 from typing import TextIO
 
+from iproto_server.repeat_filter import RepeatFilter
+
 #: From Tarantool's level names to logging's numbers. Tarantool has three kinds of errors below "warn".
 _LEVELS = {
     "fatal": logging.CRITICAL,
@@ -68,6 +70,7 @@ def configure_logs(
     """
     handler = logging.StreamHandler(stream or sys.stderr) if file is None else _file_handler(file)
     handler.setFormatter(JsonFormatter() if log_format == "json" else PlainFormatter())
+    handler.addFilter(RepeatFilter())
     root = logging.getLogger()
     for old in root.handlers[:]:
         root.removeHandler(old)

@@ -5,21 +5,19 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Final, Generic, TypeVar
+from typing import Generic, TypeVar
 
-from iproto_server import Box
+from iproto_server import Box, pause_after
 
 Key = TypeVar("Key")
-
-RETRY_AFTER: Final = 1.0
-"""Seconds between two attempts."""
 
 
 class Retries(Generic[Key]):
     """Calls a function for each of many keys until it succeeds, in a transaction of the server's own session.
 
     One failing key does not block the others. Keys that fail in the same iteration of the event loop are
-    retried together: a failed log write rolls many transactions back at once, in reverse order.
+    retried together: a failed log write rolls many transactions back at once, in reverse order. The pauses
+    between the attempts at a key grow from 1 to 30 seconds.
 
     Parameters:
         box: the box.
@@ -33,28 +31,42 @@ class Retries(Generic[Key]):
         self._attempt = attempt
         self._logger = logger
         self._what = what
-        self._failed: dict[Key, None] = {}
+        self._failed: dict[Key, int] = {}
 
-    def run(self, keys: Iterable[Key]) -> None:
-        """Attempt the keys now; those that fail are retried."""
+    def run(self, keys: Iterable[Key], failures: int = 0) -> None:
+        """Attempt the keys now; those that fail are retried.
+
+        Parameters:
+            keys: the keys.
+            failures: the number of attempts at them that have failed.
+        """
         try:
-            self._box.run(self._box.session.background, self._run, list(keys))
+            self._box.run(self._box.session.background, self._run, list(keys), failures)
         except BaseException:
             # Another application's trigger may raise anything; the rollback schedules a retry.
             self._logger.exception("cannot %s, trying again", self._what)
 
-    def later(self, keys: Iterable[Key]) -> None:
-        """Attempt the keys after `RETRY_AFTER` seconds."""
+    def later(self, keys: Iterable[Key], failures: int = 1) -> None:
+        """Attempt the keys after a pause.
+
+        Parameters:
+            keys: the keys.
+            failures: the number of attempts at them that have failed.
+        """
         if not self._failed:
-            self._box.clock.call_later(0.0, self._set_timer)
-        self._failed.update(dict.fromkeys(keys))
+            self._box.clock.call_later(0.0, self._set_timers)
+        self._failed.update(dict.fromkeys(keys, failures))
 
-    def _set_timer(self) -> None:
-        keys, self._failed = self._failed, {}
-        self._box.clock.call_later(RETRY_AFTER, partial(self.run, keys))
+    def _set_timers(self) -> None:
+        failed, self._failed = self._failed, {}
+        groups: dict[int, list[Key]] = {}
+        for key, failures in failed.items():
+            groups.setdefault(failures, []).append(key)
+        for failures, keys in groups.items():
+            self._box.clock.call_later(pause_after(failures), partial(self.run, keys, failures))
 
-    def _run(self, keys: list[Key]) -> None:
-        self._box.on_rollback(partial(self.later, keys))
+    def _run(self, keys: list[Key], failures: int) -> None:
+        self._box.on_rollback(partial(self.later, keys, failures + 1))
         failed: list[Key] = []
         cause: BaseException | None = None
         for key in keys:
@@ -67,4 +79,4 @@ class Retries(Generic[Key]):
             self._logger.error(
                 "cannot %s, trying again: %d of %d", self._what, len(failed), len(keys), exc_info=cause
             )
-            self._box.on_commit(partial(self.later, failed))
+            self._box.on_commit(partial(self.later, failed, failures + 1))

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from iproto_server.box import Box, Waiter
+from iproto_server.box.backoff import pause_after
 from iproto_server.box.clock import Timer
 from iproto_server.box.memtx.read_view import ReadView
 from iproto_server.config.config import Config
@@ -40,6 +41,9 @@ Result = TypeVar("Result")
 
 WATCH_INTERVAL: Final = 1.0
 """Seconds between two checks of the log's size."""
+
+LONGEST_PAUSE: Final = 600.0
+"""Seconds, at most, after a failed snapshot until one is taken because the log has grown."""
 
 _MEGABYTE: Final = 1024**2
 
@@ -94,6 +98,8 @@ class Checkpointer:
         self._timer: Timer | None = None
         self._watcher: Timer | None = None
         self._pin = Pin()
+        self._failed_in_a_row = 0
+        self._retry_at = 0.0
 
     # -- schedule --
 
@@ -178,7 +184,8 @@ class Checkpointer:
 
     def _watch(self) -> None:
         self._watcher = self._box.clock.call_later(WATCH_INTERVAL, self._watch)
-        if self._task is None and self._log.size_since_checkpoint > self._config.checkpoint_wal_threshold:
+        is_large = self._log.size_since_checkpoint > self._config.checkpoint_wal_threshold
+        if is_large and self._task is None and self._now() >= self._retry_at:
             self._begin()
 
     def _begin(self, waiter: Waiter | None = None) -> None:
@@ -199,6 +206,9 @@ class Checkpointer:
             error = BoxError.with_message(ErrorCode.SYSTEM, "the snapshot was cancelled", type="SystemError")
             self.failed += 1
             logger.error("snapshot cancelled", exc_info=failure)
+        self._failed_in_a_row = 0 if error is None else self._failed_in_a_row + 1
+        if error is not None:
+            self._retry_at = self._now() + pause_after(self._failed_in_a_row, LONGEST_PAUSE)
         if waiter is not None:
             waiter.finish("ok" if error is None else None, error)
 

@@ -361,7 +361,8 @@ class WriteAheadLog:
         self._written_lsn, self._written_local_lsn = job.rows.lsn, job.local_lsn
         if self._is_failing:
             self._is_failing = False
-            logger.info("the log is writable again")
+            # A warning, as the failure is: on a full disk, small rows may still fit where large ones do not.
+            logger.warning("the log is writable again")
 
     def fail(self, error: BaseException) -> BoxError:
         """Discard the rows of `take`, which could not be written, and those appended since.

@@ -44,7 +44,6 @@ from queue_lua_compat.task_times import TaskTimes
 
 logger = logging.getLogger("queue_lua_compat.legacy")
 
-_DUE_BATCH: Final = 1000
 _WAIT_QUEUES_MAX: Final = 1000
 _TIMES_MAX: Final = 1000
 _FIELDS: Final = [field["name"] for field in FORMAT][:-1]
@@ -424,16 +423,14 @@ class QueueSpace:
 
     def _process_due(self) -> float:
         """Process due tasks, a limited number at a time, and return when the next one is due."""
-        now = self.now()
-        number_done = 0
-        for row in self.space.index["event"].pairs([0], iterator="GE"):
-            if row[NEXT_EVENT] > now or number_done == _DUE_BATCH:
-                return float(row[NEXT_EVENT] / MICROSECONDS)
-            number_done += self.due_timer.attempt(self._process_due_task, row, now)
-        return math.inf
+        return self.due_timer.process(
+            self.space.index["event"].pairs([0], iterator="GE"),
+            lambda row: float(row[NEXT_EVENT] / MICROSECONDS),
+            self._process_due_task,
+        )
 
-    def _process_due_task(self, row: Tuple, now: int) -> None:
-        if now >= end_of(row):
+    def _process_due_task(self, row: Tuple) -> None:
+        if self.now() >= end_of(row):
             self.expire(row)
         elif row[STATUS] == TAKEN:
             self.make_ready_after(row, Cause.TIMEOUT)

@@ -36,6 +36,9 @@ _INIT: Final = "INIT"
 _RUNNING: Final = "RUNNING"
 _WAITING: Final = "WAITING"
 
+_Taken = tuple[str, int, Any]
+"""A taken task: its session's UUID, its tube's number, its id."""
+
 
 class Queue:
     """All tubes of a box.
@@ -390,7 +393,7 @@ class Queue:
     def _release_session(self, session_uuid: str) -> None:
         """Release the tasks of a session. A task that cannot be released does not affect others."""
         box = self._box
-        failed = 0
+        failed: list[_Taken] = []
         cause: BaseException | None = None
         for taken in box.space[TAKEN].index["uuid"].select([session_uuid]):
             row = box.space[QUEUE].index["tube_id"].get([taken[0]])
@@ -403,16 +406,23 @@ class Queue:
                 try:
                     box.atomic(tube.give_back, taken[1])
                 except BaseException as error:  # noqa: BLE001  # a trigger or callback may raise anything
-                    failed += 1
+                    failed.append((session_uuid, taken[0], taken[1]))
                     cause = cause or error
         if failed:
-            logger.error("cannot release tasks of a session, trying again: %d", failed, exc_info=cause)
-            box.on_commit(partial(self._released.later, [session_uuid]))
+            logger.error("cannot release tasks of a session, trying again: %d", len(failed), exc_info=cause)
+            box.on_commit(partial(self._released.later, failed))
 
-    def _release_again(self, session_uuid: str) -> None:
+    def _release_again(self, taken: _Taken) -> None:
         # A read-only instance handles this when it becomes writable.
-        if not self._box.is_read_only:
-            self._release_session(session_uuid)
+        if self._box.is_read_only:
+            return
+        session_uuid, *key = taken
+        row = self._box.space[TAKEN].get(key)
+        if row is not None and row[3] == session_uuid:
+            tube_row = self._box.space[QUEUE].index["tube_id"].get([row[0]])
+            tube = None if tube_row is None else self.tube.get(tube_row[0])
+            if tube is not None:
+                tube.give_back(row[1])
 
     # -- statistics --
 

@@ -11,7 +11,6 @@ waiting takes and are counted.
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Iterable
 from functools import partial
 from typing import Any, Final
@@ -59,7 +58,6 @@ _TAKE_BACK: Final = (("=", STATUS, READY),)
 _RELEASE: Final = (("=", STATUS, READY), ("=", RUN_AT, 0))
 _READY_KEY: Final = [READY]
 _DATA: Final = 3
-_DUE_BATCH: Final = 1000
 _NOT_GIVEN: Final = object()
 _KEPT: Final = "queue_lua_compat.tutorial"
 
@@ -553,14 +551,9 @@ class TutorialQueue:
 
     def _ready_due(self) -> float:
         """Make due tasks ready, a limited number at a time, and return when the next is due, or inf."""
-        now = self._due_timer.now()
-        number_done = 0
-        for task in self._by_runat.pairs([0], iterator="GT"):
-            runat = task[RUN_AT]
-            if runat > now or number_done == _DUE_BATCH:
-                return float(runat)
-            number_done += self._due_timer.attempt(self._make_ready, task)
-        return math.inf
+        return self._due_timer.process(
+            self._by_runat.pairs([0], iterator="GT"), lambda task: float(task[RUN_AT]), self._make_ready
+        )
 
     def _make_ready(self, task: Tuple) -> None:
         if task[STATUS] == WAITING:

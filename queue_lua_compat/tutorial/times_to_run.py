@@ -8,9 +8,6 @@ from collections.abc import Callable
 from typing import Any
 
 from iproto_server import Box, DueTimer
-from queue_lua_compat.retries import RETRY_AFTER
-
-_DUE_BATCH = 1000
 
 
 class TimesToRun:
@@ -60,19 +57,17 @@ class TimesToRun:
     def _end_due(self) -> float:
         """Time tasks out, a limited number at once, and return when the next one is due."""
         now = self._timer.now()
-        left = _DUE_BATCH
         while self._ends:
             moment, key = self._ends[0]
-            if moment > now or not left:
+            if moment > now or self._timer.is_full:
                 return moment
             heapq.heappop(self._ends)
             if self.until.get(key) != moment:
                 continue
-            left -= 1
-            if not self._timer.attempt(self._time_out, key):
-                again = now + RETRY_AFTER
-                self.until[key] = again
-                heapq.heappush(self._ends, (again, key))
+            pause = self._timer.attempt(key, self._time_out, key)
+            if pause:
+                self.until[key] = now + pause
+                heapq.heappush(self._ends, (now + pause, key))
             else:
                 self.until.pop(key, None)
         return math.inf

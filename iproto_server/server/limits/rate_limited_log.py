@@ -10,7 +10,10 @@ from iproto_server.box.clock import Clock, Timer
 from iproto_server.log_setup import event
 
 INTERVAL: Final = 10.0
-"""Seconds between two lines of one kind."""
+"""Seconds between the first two lines of one kind."""
+
+LONGEST_INTERVAL: Final = 600.0
+"""The longest time between two lines of one kind, in seconds."""
 
 MAX_KINDS: Final = 20
 """Maximum number of kinds of an event that are logged separately."""
@@ -20,13 +23,14 @@ class RateLimitedLog:
     """Logs at most one line per interval and kind of event.
 
     The first event of a kind is logged at once. Those within the following interval are counted, and logged
-    together when it ends, with the fields of the last one. The field `count` of a line is the number of its
-    events, so the counts of all lines add up to the number of events.
+    together when it ends, with the fields of the last one. While events go on, each interval is twice as long
+    as the one before, up to `LONGEST_INTERVAL`. The field `count` of a line is the number of its events, so
+    the counts of all lines add up to the number of events.
 
     Parameters:
         logger: the logger.
         clock: provides the timers.
-        interval: seconds between two lines of one kind.
+        interval: seconds between the first two lines of one kind.
         max_kinds: maximum number of keys of an event at a time. Events with further keys form one kind,
             logged as "NAME, others" without fields.
     """
@@ -61,7 +65,7 @@ class RateLimitedLog:
             key, name, fields = _OTHERS, f"{name}, others", {}
             kind = kinds.get(key)
         if kind is None:
-            kind = kinds[key] = _Kind(level, name)
+            kind = kinds[key] = _Kind(level, name, self._interval)
             event(self._logger, level, name, **fields, count=1)
             self._wait(kinds, key, kind)
         else:
@@ -77,12 +81,13 @@ class RateLimitedLog:
         self._kinds.clear()
 
     def _wait(self, kinds: dict[Hashable, _Kind], key: Hashable, kind: _Kind) -> None:
-        kind.timer = self._clock.call_later(self._interval, lambda: self._end(kinds, key, kind))
+        kind.timer = self._clock.call_later(kind.interval, lambda: self._end(kinds, key, kind))
 
     def _end(self, kinds: dict[Hashable, _Kind], key: Hashable, kind: _Kind) -> None:
         """End an interval."""
         if kind.count:
             self._log(kind)
+            kind.interval = min(LONGEST_INTERVAL, kind.interval * 2)
             self._wait(kinds, key, kind)
         else:
             del kinds[key]
@@ -104,12 +109,13 @@ _OTHERS: Final = _Others()
 class _Kind:
     """The events of one kind since its last line."""
 
-    __slots__ = ("count", "fields", "level", "name", "timer")
+    __slots__ = ("count", "fields", "interval", "level", "name", "timer")
 
     timer: Timer
 
-    def __init__(self, level: int, name: str) -> None:
+    def __init__(self, level: int, name: str, interval: float) -> None:
         self.level = level
         self.name = name
+        self.interval = interval
         self.count = 0
         self.fields: dict[str, object] = {}

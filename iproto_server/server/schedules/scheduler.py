@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from iproto_server.box import Box, Space, Tuple
 from iproto_server.box.api.due_timer import DueTimer
+from iproto_server.box.backoff import pause_after
 from iproto_server.errors import BoxError
 from iproto_server.log_setup import event
 from iproto_server.managed_queue import ManagedQueue
@@ -41,9 +42,8 @@ PUTS_MAX: Final = 100
 """The maximum number of tasks that one schedule puts in a transaction."""
 TRANSACTION_MAX: Final = 1000
 """The number of tasks after which a transaction ends; the other schedules follow in the next one."""
-RETRY_MIN: Final = 1.0
-RETRY_MAX: Final = 60.0
-"""Seconds until a put that failed is tried again: first, and at most."""
+LONGEST_PAUSE: Final = 60.0
+"""Seconds, at most, until a put that failed is tried again."""
 
 Record = dict[str, Any]
 
@@ -55,6 +55,7 @@ class _Failure:
     text: str
     at: float
     delay: float
+    number: int = 0
 
     def waits(self, now: float) -> bool:
         """Whether the next attempt is later. After the clock has stepped back, it is not."""
@@ -162,7 +163,6 @@ class Scheduler:
         space = find_space(self._box)
         if space is None:
             return math.inf
-        self._box.on_rollback(partial(self._look_later, RETRY_MIN))
         rows = list(space.pairs())
         self._forget(rows)
         now = self._timer.now()
@@ -273,9 +273,10 @@ class Scheduler:
         """
         name, queue, *_ = row
         before = self._failures.get(name)
-        delay = min(before.delay * 2, RETRY_MAX) if before is not None and before.delay else RETRY_MIN
+        failures = before.number + 1 if before is not None else 1
+        delay = pause_after(failures, LONGEST_PAUSE)
         text = error.message if isinstance(error, BoxError) else str(error) or type(error).__name__
-        self._failures[name] = _Failure(text, now, delay)
+        self._failures[name] = _Failure(text, now, delay, failures)
         logger.warning(
             "a schedule cannot put its task",
             exc_info=None if isinstance(error, BoxError | ValueError) else error,
@@ -297,7 +298,7 @@ class Scheduler:
             event(logger, logging.INFO, "a schedule puts its tasks again", **_labels(schedule))
         else:
             # Its due times were skipped; the next one is not to wait.
-            failure.delay = 0.0
+            failure.delay, failure.number = 0.0, 0
 
 
 def _log_skipped(schedule: Schedule, cron: CronExpression, until: int) -> None:

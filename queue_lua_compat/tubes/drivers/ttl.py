@@ -7,7 +7,6 @@ to run. All times are in microseconds.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any, ClassVar, Final
 
@@ -46,7 +45,6 @@ TIMED_FORMAT: Final = (
 )
 WATCH_PARTS: Final = ((1, "string"), (2, "unsigned"))
 
-_DUE_BATCH: Final = 1000
 _UNLIMITED: Final = timestamps.LONGEST * timestamps.MICROSECONDS
 
 OperationsFor = Callable[[Tuple], tuple[tuple[str, int, object], ...]]
@@ -111,21 +109,14 @@ class TimedDriver(TubeDriver):
 
     def _do_due(self) -> float:
         """Process due events, a limited number at a time, and return when the next one is due."""
-        now = self.due.now()
-        next_moment = math.inf
-        left = _DUE_BATCH
         watch = self.space.index["watch"]
         # Ready tasks come last: those that became ready just now may have expired as well.
-        for state in (DELAYED, TAKEN, READY, BURIED):
-            for task in watch.pairs([state]):
-                moment = timestamps.in_seconds(task[NEXT_EVENT])
-                if moment > now:
-                    next_moment = min(next_moment, moment)
-                    break
-                if left == 0:
-                    return now
-                left -= self.due.attempt(self._expire, task)
-        return next_moment
+        return min(
+            self.due.process(
+                watch.pairs([state]), lambda task: timestamps.in_seconds(task[NEXT_EVENT]), self._expire
+            )
+            for state in (DELAYED, TAKEN, READY, BURIED)
+        )
 
     def _expire(self, task: Tuple) -> None:
         """Process the event of a task."""

@@ -209,7 +209,7 @@ class TestCodeThatFails:
         clock.advance(1)
         assert server.states("jobs") == {"x": "t"}
         saboteur.is_active = False
-        clock.advance(1)
+        clock.advance(2)
         assert server.states("jobs") == {"x": "r"}
 
     def test_one_who_cannot_take_leaves_the_task_to_the_next(self, server: TubesServer) -> None:

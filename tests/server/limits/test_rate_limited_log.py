@@ -50,17 +50,39 @@ def test_those_that_follow_are_one_line_at_the_end_of_the_interval(
     assert lines(caplog) == [("refused", {"number": 999, "count": 999})]
 
 
-def test_the_line_of_an_interval_begins_another_one(
+def test_the_line_of_an_interval_begins_another_one_of_twice_its_length(
     clock: ManualClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     log = RateLimitedLog(logger, clock, 10.0)
-    for _ in range(35):
+    for _ in range(75):
         log.event(logging.WARNING, "refused")
         clock.advance(1.0)
     counts = [fields["count"] for _, fields in lines(caplog)]
-    assert counts == [1, 9, 10, 10]
-    clock.advance(10.0)
+    assert counts == [1, 9, 20, 40]
+    clock.advance(80.0)
     assert lines(caplog) == [("refused", {"count": 5})]
+
+
+def test_half_an_hour_of_events_is_ten_lines(clock: ManualClock, caplog: pytest.LogCaptureFixture) -> None:
+    log = RateLimitedLog(logger, clock, 10.0)
+    for _ in range(1800):
+        log.event(logging.WARNING, "refused")
+        clock.advance(1.0)
+    log.close()
+    assert sum(int(str(fields["count"])) for _, fields in lines(caplog)) == 1800
+    assert len(caplog.records) <= 10
+
+
+def test_after_a_quiet_interval_events_are_logged_at_once(
+    clock: ManualClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    log = RateLimitedLog(logger, clock, 10.0)
+    for _ in range(2):
+        log.event(logging.WARNING, "refused")
+    clock.advance(30.0)
+    lines(caplog)
+    log.event(logging.WARNING, "refused")
+    assert lines(caplog) == [("refused", {"count": 1})]
 
 
 def test_nothing_is_kept_of_a_kind_that_has_ended(

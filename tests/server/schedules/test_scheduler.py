@@ -7,7 +7,7 @@ import logging
 import pytest
 
 from iproto_server.server.schedules.schedule import SPACE
-from iproto_server.server.schedules.scheduler import PUTS_MAX, RETRY_MAX
+from iproto_server.server.schedules.scheduler import LONGEST_PAUSE, PUTS_MAX
 from tests.server.schedules.world import DIALECTS, World, seconds
 
 EACH_MINUTE = "* * * * *"
@@ -317,7 +317,7 @@ class TestChanges:
         tutorial.until("2026-01-26 12:06")
         tutorial.applications.append(tutorial.application)
         tutorial.schedule("5 12 * * *")
-        tutorial.clock.advance(RETRY_MAX)
+        tutorial.clock.advance(LONGEST_PAUSE)
         assert tutorial.count == 1
 
     def test_after_unschedule_nothing_is_put(self, world: World) -> None:
