@@ -22,7 +22,10 @@ PASS_SIZE: Final = 250
 FAILING_MAX: Final = 1000
 """The number of failing items that are remembered. If there are more, whole passes pause."""
 _NANOSECONDS: Final = 1_000_000_000
+RESUME_INTERVAL: Final = 0.0001
+"""Seconds between the passes of two timers that go on once the box is writable again."""
 _KEPT: Final = "iproto_server.due_timer"
+_PAUSED: Final = "iproto_server.due_timer: paused"
 
 
 @dataclass(slots=True)
@@ -50,7 +53,7 @@ class DueTimer:
     Deadlines are seconds since 1970 by the wall clock; the timer follows the clock when it is stepped. Each
     call of the function is a *pass*. A pass that raises, or whose changes are rolled back later because they
     could not be written, is repeated after a pause that grows from 1 to 30 seconds, and so is an item that
-    fails alone.
+    fails alone. A box that becomes writable ends all pauses.
 
     Parameters:
         box: the box.
@@ -229,6 +232,7 @@ class DueTimer:
         elif self._attempt_in != math.inf and not self._is_stopped:
             # By steady time, so that a clock that steps back does not delay it.
             self._next_attempt = self._box.clock.call_later(self._attempt_in, self.run)
+            self._paused()[self] = None
         return moment
 
     def _remember(self, key: Hashable, failing: _Failing | None, now: float) -> float:
@@ -259,13 +263,34 @@ class DueTimer:
         self._failed_passes = failures
         if not self._is_stopped:
             self._pause = self._box.clock.call_later(pause_after(failures), self.run)
+            self._paused()[self] = None
         self.set(self.at)
 
     def _cancel_pauses(self) -> None:
         for timer in (self._pause, self._next_attempt):
             if timer is not None:
                 timer.cancel()
+                self._paused().pop(self, None)
         self._pause = self._next_attempt = None
+
+    def _paused(self) -> dict[DueTimer, None]:
+        """The timers of the box that wait until they try again."""
+        return self._box.keep(_PAUSED, self._watch_writable)
+
+    def _watch_writable(self) -> dict[DueTimer, None]:
+        box, paused = self._box, dict[DueTimer, None]()
+
+        def resume() -> None:
+            for number, timer in enumerate(paused):
+                timer._failing.clear()
+                box.clock.call_later(number * RESUME_INTERVAL, timer._resume)
+
+        box.when_writable.append(resume)
+        return paused
+
+    def _resume(self) -> None:
+        if self._pause is not None or self._next_attempt is not None:
+            self.run()
 
     def _successors(self) -> WeakValueDictionary[str, DueTimer]:
         return self._box.keep(_KEPT, WeakValueDictionary)

@@ -222,3 +222,25 @@ class TestAPassThatFails:
         items.clock.advance(1000)
         assert items.passes == 1
         assert items.clock.pending == 0
+
+
+class TestABoxThatBecomesWritable:
+    def test_what_is_due_is_processed_without_a_pause(self, items: Items) -> None:
+        items.add(1)
+        items.box.cfg(read_only=True)
+        items.clock.advance(100)
+        assert items.left == [1]
+        assert items.passes <= 8
+        items.box.cfg(read_only=False)
+        items.clock.advance(0.001)
+        assert items.left == []
+        assert items.clock.pending == 0
+
+    def test_a_stopped_timer_does_not_go_on(self, items: Items) -> None:
+        items.add(1)
+        items.box.cfg(read_only=True)
+        items.clock.advance(1)
+        items.timer.stop()
+        items.box.cfg(read_only=False)
+        items.clock.advance(100)
+        assert items.left == [1]
