@@ -86,7 +86,7 @@ class TestPasswords:
             "the user or the password is wrong",
         )
         assert api.cookie == ""
-        server.process.wait_for(f"login failed.*user={user}.*over=http")
+        server.process.wait_for("login failed user=.* address=127.0.0.1 over=http")
         assert PASSWORD not in server.process.output
 
     @pytest.mark.parametrize(
