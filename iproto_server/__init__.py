@@ -28,6 +28,7 @@ __all__ = [
     "Number64",
     "QueueState",
     "Space",
+    "Steps",
     "StoredQueue",
     "Tally",
     "TaskInfo",
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
         WaitQueue,
     )
     from iproto_server.box.api.due_timer import DueTimer
+    from iproto_server.box.api.slices import Steps
     from iproto_server.box.backoff import pause_after
     from iproto_server.box.clock import Timer
     from iproto_server.box.index.iterator_type import IteratorType
@@ -94,6 +96,7 @@ else:
         "ManagedQueue": "iproto_server.managed_queue",
         "Number64": "iproto_server.codec.number64",
         "QueueState": "iproto_server.managed_queue",
+        "Steps": "iproto_server.box.api.slices",
         "StoredQueue": "iproto_server.managed_queue",
         "TaskInfo": "iproto_server.managed_queue",
         "TaskState": "iproto_server.managed_queue",

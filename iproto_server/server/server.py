@@ -194,6 +194,7 @@ class Server:
         self._coroutines = CoroutineRunner(box, state.batch.written)
         asyncio.get_running_loop().set_task_factory(self._coroutines.task_factory)
         box.run_coroutine = self._coroutines.start
+        box.when_written = lambda callback: state.batch.written().add_done_callback(lambda _: callback())
         EventDelivery(box.events, box.transactions, state.batch)
         box.announce()
         self.dispatcher = state.dispatcher = Dispatcher(

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
-from iproto_server import Box, BoxError
+from iproto_server import Box, BoxError, Steps, Waiter
 from queue_lua_compat.legacy.arguments import text
+from queue_lua_compat.legacy.queue_space import QueueSpace
 from queue_lua_compat.legacy.state import QueueState
 from queue_lua_compat.legacy.task import BURIED, STATUS, Task, meta_of, task_of
 from queue_lua_compat.lua_numbers import whole
-
-_ALL: Final = 2**32 - 1
 
 
 class Admin:
@@ -44,8 +43,8 @@ class Admin:
 
     def kick(
         self, box: Box, space: object = None, tube: object = None, count: object = None, *_: object
-    ) -> int:
-        """Make buried tasks ready.
+    ) -> int | Waiter:
+        """Make buried tasks ready, in slices (see `Box.in_slices`).
 
         Parameters:
             space: the space.
@@ -56,13 +55,20 @@ class Admin:
         """
         queue_space, tube = self._queue.registry.find(space), text(tube, "tube")
         limit = 1 if count is None else whole(count, "count")
-        if limit < 1:
-            return 0
-        rows = queue_space.in_order.select([tube, BURIED], limit=min(limit, _ALL))
-        for row in rows:
+        return box.in_slices(self.kick_steps(queue_space, tube, limit))
+
+    def kick_steps(self, queue_space: QueueSpace, tube: str, limit: int) -> Steps[int]:
+        """Make up to `limit` buried tasks ready, one in each step, and return their number."""
+        kicked = 0
+        while kicked < limit:
+            row = queue_space.in_order.first([tube, BURIED])
+            if row is None:
+                break
             queue_space.make_ready(row)
             self._queue.count(queue_space, row, "dig")
-        return len(rows)
+            kicked += 1
+            yield
+        return kicked
 
     def delete(self, box: Box, space: object = None, task_id: object = None, *_: object) -> Task:
         """Delete a task in any status, whichever session owns it.
@@ -81,20 +87,18 @@ class Admin:
         self._queue.count(queue_space, row, "delete")
         return task_of(row)
 
-    def truncate(self, box: Box, space: object = None, tube: object = None, *_: object) -> int:
-        """Delete all tasks of a tube.
+    def truncate(self, box: Box, space: object = None, tube: object = None, *_: object) -> int | Waiter:
+        """Delete the tasks that a tube has now, in slices (see `Box.in_slices`).
+
+        Tasks that are put meanwhile stay. In the original, other calls run between two deletions, too.
 
         Parameters:
             space: the space.
             tube: the tube.
 
-        Returns: the number of deleted tasks.
+        Returns: the number of deleted tasks, when all of them are deleted.
         """
-        queue_space = self._queue.registry.find(space)
-        rows = queue_space.in_order.select([text(tube, "tube")])
-        for row in rows:
-            queue_space.space.delete(row[0])
-        return len(rows)
+        return box.in_slices(self._queue.registry.find(space).truncate_steps(text(tube, "tube")))
 
     def meta(self, box: Box, space: object = None, task_id: object = None, *_: object) -> list[Any]:
         """Return all properties of a task.

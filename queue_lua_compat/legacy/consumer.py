@@ -87,7 +87,10 @@ class Consumer:
     def _take_or_wait(self, space: object, tube: object, timeout: object, *count: int) -> Any:
         queue_space, tube = self._queue.registry.find(space), text(tube, "tube")
         seconds = math.inf if timeout is None else number(timeout, "timeout")
-        found = queue_space.take(tube, *count)
+        if count:
+            found: object = queue_space.take_many(tube, *count) or STILL_WAITING
+        else:
+            found = queue_space.take(tube)
         if found is not STILL_WAITING:
             return found
         if seconds == 0:

@@ -187,7 +187,7 @@ class ManagedLegacyTube(ManagedTasks):
 
     def kick(self, count: int) -> int:
         """See `ManagedQueue`."""
-        return self._admin.kick(self.box, self._space.space.id, self._tube, count)
+        return self.box.in_one_slice(self._admin.kick_steps(self._space, self._tube, count))
 
     def requeue(self, task_id: int | str) -> TaskInfo:
         """See `ManagedQueue`."""

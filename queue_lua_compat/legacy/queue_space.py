@@ -8,7 +8,18 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any, Final
 
-from iproto_server import STILL_WAITING, Box, BoxError, DueTimer, IteratorType, Space, Tuple, WaitQueue
+from iproto_server import (
+    STILL_WAITING,
+    Box,
+    BoxError,
+    DueTimer,
+    IteratorType,
+    Space,
+    Steps,
+    Tuple,
+    Waiter,
+    WaitQueue,
+)
 from queue_lua_compat.legacy.statistics import Statistics
 from queue_lua_compat.legacy.task import (
     BURIED,
@@ -36,6 +47,7 @@ from queue_lua_compat.legacy.task import (
     end_of,
     task_of,
 )
+from queue_lua_compat.long_calls import TAKES, WOKEN_MAX, take_steps
 from queue_lua_compat.policies.attempts import Cause
 from queue_lua_compat.policies.options import QUEUE_OPTIONS, ReleaseLimitPolicy
 from queue_lua_compat.policies.queue_policy import DEAD_LETTERS, Failure, QueuePolicy, stored_policies
@@ -196,13 +208,12 @@ class QueueSpace:
         """
         if count is None:
             return self._take_first(tube) or STILL_WAITING
-        tasks: list[Task] = []
-        while len(tasks) < count:
-            task = self._take_first(tube)
-            if task is None:
-                break
-            tasks.append(task)
-        return tasks or STILL_WAITING
+        steps = take_steps(partial(self._take_first, tube), min(count, WOKEN_MAX))
+        return self._box.in_one_slice(steps) or STILL_WAITING
+
+    def take_many(self, tube: str, count: int) -> list[Task] | Waiter:
+        """Take up to `count` ready tasks, in slices. Returns: the tasks, or a waiter for them."""
+        return self._box.in_slices(take_steps(partial(self._take_first, tube), count), size=TAKES)
 
     def _take_first(self, tube: str) -> Task | None:
         session = self._box.session.current
@@ -306,6 +317,22 @@ class QueueSpace:
         self.space.delete(row[ID])
         self.statistics.count(self.label, row[TUBE], "ttl.total")
         self.statistics.count(self.label, row[TUBE], f"ttl.{STATUSES.get(row[STATUS], row[STATUS])}")
+
+    def truncate_steps(self, tube: str) -> Steps[int]:
+        """Delete the tasks that a tube has now, one in each step, and return their number.
+
+        Tasks that change their status meanwhile may pass the place that is looked at, so it begins again
+        until there are none.
+        """
+        newest = max(self.kept["last_created"], self.now())
+        deleted, before = 0, -1
+        while deleted > before:
+            before = deleted
+            for row in self.in_order.pairs([tube]):
+                if row[CREATED] <= newest and self.space.delete(row[ID]) is not None:
+                    deleted += 1
+                yield
+        return deleted
 
     # -- policies --
 

@@ -1,33 +1,45 @@
-"""Bulk calls of a tube: each takes effect completely or not at all.
+"""Calls of a tube for many tasks.
 
-The module has no such calls (they are requested in its issue 124). They use a driver's calls for single
-tasks, so they work for all types of tubes, including those of applications.
+The module has no `…_many` (they are requested in its issue 124). They use a driver's calls for single tasks,
+so they work for all types of tubes, including those of applications; `put_many` and `ack_many` take effect
+completely or not at all. The others depend on the backlog: clients get them in slices (see `Box.in_slices`),
+applications as a part of their transaction.
 """
 
 from __future__ import annotations
 
+import logging
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
-from iproto_server import Box, BoxError, Tuple, Waiter, WaitQueue
+from iproto_server import Box, BoxError, Space, Steps, Tuple, Waiter, WaitQueue
+from queue_lua_compat.long_calls import TAKES, take_steps
 from queue_lua_compat.lua_numbers import shown
+from queue_lua_compat.task_times import TaskTimes
 from queue_lua_compat.tubes import timestamps
-from queue_lua_compat.tubes.arguments import number
+from queue_lua_compat.tubes.arguments import is_lua_number, number
+from queue_lua_compat.tubes.atomic import atomic
 from queue_lua_compat.tubes.context import TubeContext
-from queue_lua_compat.tubes.driver import TubeDriver
+from queue_lua_compat.tubes.driver import TAKEN, TASK_ID, TubeDriver
 from queue_lua_compat.tubes.tube_policy import TubePolicy
+
+logger = logging.getLogger("queue_lua_compat.tubes")
 
 
 class BulkCalls(ABC):
-    """The bulk calls of a tube.
+    """The calls of a tube for many tasks.
 
     Attributes:
-        box, number, raw, waiting, policy: as in `Tube`.
+        box, name, number, space, raw, waiting, times, policy: as in `Tube`.
     """
 
     box: Box
+    name: str
     number: int
+    space: Space
+    times: TaskTimes
     raw: TubeDriver
     waiting: WaitQueue
     policy: TubePolicy
@@ -36,6 +48,10 @@ class BulkCalls(ABC):
     @abstractmethod
     def put(self, data: object, options: object = None) -> Tuple | Waiter | None:
         """Add a task."""
+
+    @abstractmethod
+    def _wake_soon(self) -> None:
+        """Wake the waiting calls in the next iteration of the event loop."""
 
     @abstractmethod
     def ack(self, task_id: object) -> Tuple | None:
@@ -73,8 +89,7 @@ class BulkCalls(ABC):
             count: the maximum number.
             timeout: seconds to wait for the first; without it, indefinitely.
 
-        Returns: the tasks, in the order of single takes; None if none arrived
-            in time.
+        Returns: the tasks, in the order of single takes; None if none arrived in time.
 
         Raises:
             BoxError: the count is not a positive integer, or the timeout is not a number.
@@ -83,10 +98,8 @@ class BulkCalls(ABC):
             return None
         most = _count_of(count)
         seconds = timestamps.LONGEST if timeout is None or timeout is False else number(timeout)
-        if self.box.session.current.is_ended:
-            return None
-        tasks = self.take_up_to(most)
-        if tasks or timestamps.span(seconds) == 0:
+        tasks = self.box.in_slices(take_steps(self._take_one, most), size=TAKES)
+        if tasks or timestamps.span(seconds) == 0 or self.box.session.current.is_ended:
             return tasks or None
         seconds = min(seconds, timestamps.LONGEST)
         return self._context.consumers.park(self.waiting, self.number, seconds, (most,))
@@ -112,15 +125,86 @@ class BulkCalls(ABC):
                     done.append(task)
         return done
 
+    # -- in slices --
+
+    @atomic
+    def kick(self, count: object = None) -> int | None:
+        """Make buried tasks ready.
+
+        Parameters:
+            count: the maximum number; by default one.
+
+        Returns: the number of kicked tasks.
+        """
+        return self.box.in_one_slice(self.kick_steps(count))
+
+    def kick_steps(self, count: object = None) -> Steps[int | None]:
+        """Make buried tasks ready, one in each step; as `kick`."""
+        if not self._context.is_running("kick"):
+            return None
+        if count is None or count is False:
+            count = 1
+        if not is_lua_number(count):
+            raise BoxError.procedure("'for' limit must be a number")
+        if math.isnan(count):
+            return 0
+        kicked, most = 0, max(int(min(count, self.space.len())), 0)
+        while kicked < most and self.raw.kick(1):
+            kicked += 1
+            yield
+        return kicked if kicked < count else int(count)
+
+    @atomic
+    def release_all(self) -> None:
+        """Release all taken tasks of all sessions."""
+        self.box.in_one_slice(self.release_all_steps())
+
+    def release_all_steps(self) -> Steps[None]:
+        """Release all taken tasks, one in each step."""
+        if not self._context.is_running("release_all"):
+            return
+        released = 0
+        for task in self.raw.tasks_by_state(TAKEN):
+            self.raw.release(task[TASK_ID], {})
+            released += 1
+            yield
+        logger.info('queue: [tube "%s"] released tasks: %d', self.name, released)
+
+    @atomic
+    def truncate(self) -> None:
+        """Remove all tasks."""
+        self.box.in_one_slice(self.truncate_steps())
+
+    def truncate_steps(self) -> Steps[None]:
+        """Remove the tasks that there are now: at once, or one in each step if the policy has their rows."""
+        if not self._context.is_running("truncate"):
+            return
+        if self.policy.has_rows:
+            last = self.space.index[0].max()
+            for task in self.space.index[0].pairs():
+                if last is None or task[TASK_ID] > last[TASK_ID]:
+                    return
+                self.space.delete(task[TASK_ID])
+                self.times.removed(task[TASK_ID])
+                yield
+        self.box.on_rollback(self._wake_soon)
+        self.raw.truncate()
+        self.times.ready_since.clear()
+        self.policy.truncated()
+
+    # -- takes --
+
     def take_up_to(self, most: int) -> list[Tuple]:
-        """Take up to `most` tasks."""
-        tasks: list[Tuple] = []
-        if self.policy.is_paused:
-            return tasks
+        """Take up to `most` tasks at once."""
         with self.box.in_transaction():
-            while len(tasks) < most and (task := self.raw.take()) is not None:
-                tasks.append(self.raw.normalize_task(task))
-        return tasks
+            return self.box.in_one_slice(take_steps(self._take_one, most))
+
+    def _take_one(self) -> Tuple | None:
+        # A coroutine, or a later slice, may run after the client has disconnected: the task would stay taken.
+        if self.policy.is_paused or self.box.session.current.is_ended:
+            return None
+        task = self.raw.take()
+        return None if task is None else self.raw.normalize_task(task)
 
 
 def _list_of(value: object, name: str) -> list[Any]:

@@ -40,6 +40,14 @@ ANSWERING_NIL: Final = frozenset(
 """Procedures that return nil instead of no value."""
 
 
+IN_SLICES: Final = {
+    "kick": "kick_steps",
+    "release_all": "release_all_steps",
+    "truncate": "truncate_steps",
+}
+"""The methods of a tube with the steps of procedures that other requests may interrupt."""
+
+
 class Procedures:
     """The procedures of a queue.
 
@@ -83,10 +91,18 @@ class Procedures:
 
 
 def _method(tube: Tube, name: str) -> Procedure:
-    function = getattr(type(tube), name)
-    method = MethodType(getattr(function, "__wrapped__", function), tube)
     most, takes_id = METHODS[name], name in TAKING_AN_ID
     nothing = (None,) if name in ANSWERING_NIL else None
+    if name in IN_SLICES:
+        steps = getattr(tube, IN_SLICES[name])
+
+        def procedure_in_slices(box: Box, *arguments: object) -> object:
+            result = box.in_slices(steps(*arguments[:most]))
+            return nothing if result is None else result
+
+        return procedure_in_slices
+    function = getattr(type(tube), name)
+    method = MethodType(getattr(function, "__wrapped__", function), tube)
 
     # Every call of a client passes through here, so it is one function.
     def procedure(box: Box, *arguments: object) -> object:

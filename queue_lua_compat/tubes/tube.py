@@ -6,11 +6,11 @@ Source: README of github.com/tarantool/queue.
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Callable
 from typing import Any, Final
 
 from iproto_server import STILL_WAITING, BoxError, ErrorCode, Space, Tuple, Waiter, pack
+from queue_lua_compat.long_calls import WOKEN_MAX
 from queue_lua_compat.lua_numbers import shown
 from queue_lua_compat.policies.attempts import Cause
 from queue_lua_compat.policies.options import QueueOptions
@@ -19,7 +19,6 @@ from queue_lua_compat.tubes import timestamps
 from queue_lua_compat.tubes.arguments import (
     NOT_GIVEN,
     call_options,
-    is_lua_number,
     number,
     options_of,
 )
@@ -256,17 +255,6 @@ class Tube(BulkCalls):
                 given["delay"] = failure.delay
         return self._normalized(self.raw.release(task_id, given))
 
-    @atomic
-    def release_all(self) -> None:
-        """Release all taken tasks of all sessions."""
-        if not self._context.is_running("release_all"):
-            return
-        released = 0
-        for task in self.raw.tasks_by_state(TAKEN):
-            self.raw.release(task[TASK_ID], {})
-            released += 1
-        logger.info('queue: [tube "%s"] released tasks: %d', self.name, released)
-
     def peek(self, task_id: object = NOT_GIVEN) -> Tuple | None:
         """Return a task. Raises BoxError if it does not exist."""
         if not self._context.is_running("peek"):
@@ -287,42 +275,12 @@ class Tube(BulkCalls):
         return self._normalized(self.raw.bury(task_id))
 
     @atomic
-    def kick(self, count: object = None) -> int | None:
-        """Make buried tasks ready.
-
-        Parameters:
-            count: the maximum number; by default one.
-
-        Returns: the number of kicked tasks.
-        """
-        if not self._context.is_running("kick"):
-            return None
-        if count is None or count is False:
-            count = 1
-        if not is_lua_number(count):
-            raise BoxError.procedure("'for' limit must be a number")
-        if math.isnan(count):
-            return 0
-        kicked = self.raw.kick(max(int(min(count, self.space.len())), 0))
-        return kicked if kicked < count else int(count)
-
-    @atomic
     def delete(self, task_id: object = NOT_GIVEN) -> Tuple | None:
         """Remove a task, taken or not, and return its row with the state `DONE`."""
         if not self._context.is_running("delete"):
             return None
         self._find(task_id)
         return self._normalized(self.raw.delete(task_id))
-
-    @atomic
-    def truncate(self) -> None:
-        """Remove all tasks."""
-        if not self._context.is_running("truncate"):
-            return
-        self.box.on_rollback(self._wake_soon)
-        self.raw.truncate()
-        self.times.ready_since.clear()
-        self.policy.truncated()
 
     @atomic
     def drop(self) -> bool | None:
@@ -439,7 +397,7 @@ class Tube(BulkCalls):
         if self.policy.is_paused:
             return STILL_WAITING
         if most is not None:
-            return self.take_up_to(most) or STILL_WAITING
+            return self.take_up_to(min(most, WOKEN_MAX)) or STILL_WAITING
         task = self.raw.take()
         return STILL_WAITING if task is None else self.raw.normalize_task(task)
 

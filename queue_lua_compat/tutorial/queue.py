@@ -29,6 +29,7 @@ from iproto_server import (
     Waiter,
     WaitQueue,
 )
+from queue_lua_compat.long_calls import TAKES, WOKEN_MAX, take_steps
 from queue_lua_compat.lua_numbers import at_least_one, key_of, number, shown
 from queue_lua_compat.policies.attempts import Cause
 from queue_lua_compat.policies.options import QUEUE_OPTIONS, ReleaseLimitPolicy
@@ -244,7 +245,7 @@ class TutorialQueue:
             BoxError: `n` is not an integer of at least 1.
         """
         count = at_least_one(n, "n")
-        tasks = self._take_up_to(count)
+        tasks = box.in_slices(take_steps(self._take_first, count), size=TAKES)
         if tasks:
             return tasks
         seconds = 0.0 if timeout is None else number(timeout, "timeout")
@@ -379,19 +380,11 @@ class TutorialQueue:
             self._start_time_to_run(key)
         return task.as_map()
 
-    def _take_up_to(self, count: int) -> list[TupleMap]:
-        tasks: list[TupleMap] = []
-        while len(tasks) < count:
-            task = self._take_first()
-            if task is None:
-                break
-            tasks.append(task)
-        return tasks
-
     def _take_when_woken(self, count: int | None = None) -> object:
         """Take one task, or with a count a list of up to that many."""
         if count is not None:
-            return self._take_up_to(count) or STILL_WAITING
+            steps = take_steps(self._take_first, min(count, WOKEN_MAX))
+            return self._box.in_one_slice(steps) or STILL_WAITING
         task = self._take_first()
         return STILL_WAITING if task is None else task
 

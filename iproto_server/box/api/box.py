@@ -18,6 +18,7 @@ from iproto_server.box.api.instance.slab import Memory, Runtime, Slab
 from iproto_server.box.api.instance.stat import Statistics
 from iproto_server.box.api.schema import Schema
 from iproto_server.box.api.sequences import Sequences
+from iproto_server.box.api.slices import SLICE, Steps, in_one_slice, in_slices
 from iproto_server.box.api.space import Spaces
 from iproto_server.box.api.waiter import Waiter
 from iproto_server.box.api.watcher import LocalWatcher
@@ -273,6 +274,28 @@ class Box(BoxCore):
         if self.transactions.interactive is not None:
             raise BoxError(ErrorCode.UNSUPPORTED, "An interactive transaction", "calls that wait")
         return self.take_snapshot()
+
+    def in_slices(
+        self, steps: Steps[Result], *, size: int = SLICE, for_answer_only: bool = False
+    ) -> Result | Waiter:
+        """Carry out a long call a slice at a time; other requests run in between. See `slices.in_slices`.
+
+        Parameters:
+            steps: a generator that yields after each step, such as the change of a row, and returns the
+                result. Each slice is a transaction of its own.
+            size: the maximum number of steps in a slice: as many as take a millisecond or two.
+            for_answer_only: whether the work ends with the caller's session, because it changes nothing.
+
+        Returns: the result, or a waiter, which the procedure must return.
+
+        Raises:
+            BoxError: UNSUPPORTED in an interactive transaction if there are more than 1,000 steps.
+        """
+        return in_slices(self, steps, size=size, for_answer_only=for_answer_only)
+
+    def in_one_slice(self, steps: Steps[Result]) -> Result:
+        """Carry out the steps of `in_slices` at once, as a part of the running transaction."""
+        return in_one_slice(steps)
 
     def __repr__(self) -> str:
         return f"<box {self.uuid}>"

@@ -55,6 +55,8 @@ class BoxCore(ABC):
         start_backup, stop_backup: implement `backup`; set by the server.
         pinned_snapshot: returns the signature of the snapshot that a backup keeps; set by the server.
         run_coroutine: runs a coroutine as a session and returns a waiter for its end; set by the server.
+        when_written: calls a function when all that was committed before is in the log, or was undone because
+            it cannot be written; set by the server.
         generation: 1 after the start, plus one for each reload of application code.
         when_writable: called when changes are allowed again after the box was read-only.
         local_watchers: the watchers that this generation of the code has set.
@@ -84,6 +86,7 @@ class BoxCore(ABC):
         self.stop_backup: Callable[[], None] = _nothing_to_stop
         self.pinned_snapshot: Callable[[], int | None] = lambda: None
         self.run_coroutine: Callable[[Session, Coroutine[Any, Any, object]], Waiter] = _no_event_loop
+        self.when_written: Callable[[Callable[[], object]], object] = lambda callback: callback()
         self.events = Events(self.transactions)
         self.generation = 1
         self.when_writable: list[Callable[[], object]] = []

@@ -104,6 +104,78 @@ class TestTruncate:
         assert client.call("truncate", 0, "tube") == 0
 
 
+class TestSlices:
+    """Calls for many tasks let other clients in between."""
+
+    MANY = 1000
+
+    def put_many(self, client: Client, count: int = MANY) -> None:
+        client.call("put_many", 0, "tube", 0, 0, 0, 0, list(range(count)))
+
+    def test_truncate_is_answered_when_all_are_gone(self, server: LegacyServer, client: Client) -> None:
+        self.put_many(client)
+        waiter = client.call("truncate", 0, "tube")
+        assert not waiter.is_done
+        assert 0 < len(server.tasks()) < self.MANY
+        server.clock.advance(0)
+        assert answered(waiter) == self.MANY
+        assert server.tasks() == []
+
+    def test_tasks_put_meanwhile_stay(self, server: LegacyServer, client: Client, other: Client) -> None:
+        self.put_many(client)
+        waiter = client.call("truncate", 0, "tube")
+        put(other, "new")
+        urgent = other.call("urgent", 0, "tube", 0, 0, 0, 0, "urgent")
+        server.clock.advance(0)
+        assert answered(waiter) == self.MANY
+        assert data_of(client) == ["urgent", "new"]
+        assert urgent is not None
+
+    def test_tasks_that_change_their_status_meanwhile_are_deleted(
+        self, server: LegacyServer, client: Client, other: Client
+    ) -> None:
+        self.put_many(client)
+        taken = [take(other) for _ in range(50)]
+        waiter = client.call("truncate", 0, "tube")
+        for task in taken:
+            assert task is not None
+            other.call("release", 0, task[0])
+        server.clock.advance(0)
+        assert answered(waiter) == self.MANY
+        assert server.tasks() == []
+
+    def test_a_crash_in_the_middle_leaves_the_rest(self, server: LegacyServer, client: Client) -> None:
+        self.put_many(client)
+        client.call("truncate", 0, "tube")
+        left = len(server.tasks())
+        server.restart()
+        assert 0 < left < self.MANY
+        assert len(server.tasks()) == left
+        again = server.connect()
+        waiter = again.call("truncate", 0, "tube")
+        server.clock.advance(0)
+        assert answered(waiter) == left
+
+    def test_kick_and_take_many(self, server: LegacyServer, client: Client) -> None:
+        self.put_many(client)
+        waiter = client.call("take_many", 0, "tube", self.MANY, 0)
+        server.clock.advance(0)
+        for task in answered(waiter):
+            client.call("bury", 0, task[0])
+        waiter = client.call("kick", 0, "tube", self.MANY - 1)
+        assert not waiter.is_done
+        server.clock.advance(0)
+        assert answered(waiter) == self.MANY - 1
+        assert client.call("kick", 0, "tube", 10) == 1
+
+    def test_a_bulk_take_ends_with_its_connection(self, server: LegacyServer, client: Client) -> None:
+        self.put_many(client)
+        client.call("take_many", 0, "tube", self.MANY, 0)
+        client.close()
+        server.clock.advance(0)
+        assert {row[2] for row in server.tasks()} == {"r"}
+
+
 class TestMeta:
     def test_it_has_thirteen_fields(self, client: Client, clock: ManualClock) -> None:
         task = client.call("put", 0, "tube", 0, 10, 20, 30, "data")
