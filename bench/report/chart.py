@@ -86,7 +86,8 @@ def _label(axes: Axes, title: str, x: str, y: str) -> None:
 
 
 def _short(number: float) -> str:
-    for unit, letter in ((1e6, "M"), (1e3, "k")):
-        if number >= unit:
+    for unit, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        # 999.6 is 1k with three digits.
+        if number >= unit * 0.9995:
             return f"{number / unit:.3g}{letter}"
     return f"{number:.3g}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -10,6 +11,7 @@ from iproto_server.tools.json_record import json_text
 
 _CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _UNITS: Final = ((86_400, "d"), (3600, "h"), (60, "m"))
+_TENTH: Final = 0.1
 STATES: Final = ("ready", "taken", "delayed", "buried", "done")
 
 
@@ -25,11 +27,15 @@ def payload(value: object, width: int) -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """Return a duration with its two greatest units: `2m5s`."""
+    """Return a duration with its two greatest units, `2m5s`; a negative one for what is overdue: `-2m5s`."""
     if seconds is None:
         return ""
+    if seconds <= -_TENTH / 2:
+        return f"-{duration(-seconds)}"
     if seconds < 10:
         return f"{max(seconds, 0.0):.1f}s"
+    if math.isinf(seconds):
+        return "∞"
     left = int(seconds)
     parts: list[str] = []
     for size, unit in _UNITS:
@@ -48,11 +54,16 @@ def moment(seconds: float | None) -> str:
 def size(octets: float) -> str:
     """Return a number of bytes with its unit."""
     amount = float(octets)
-    for unit in ("B", "KB", "MB", "GB"):
-        if amount < 1024 or unit == "GB":
+    for unit in ("B", "KB", "MB", "GB", "TB"):
+        if amount < 1024 or unit == "TB":
             return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
         amount /= 1024
     raise AssertionError
+
+
+def rate(per_second: float) -> str:
+    """Return a number of events per second; small ones have a fraction."""
+    return f"{per_second:.1f}".removesuffix(".0") if per_second < 9.95 else f"{per_second:.0f}"
 
 
 def depth(queue: dict[str, Any], state: str) -> str:

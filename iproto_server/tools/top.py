@@ -13,7 +13,7 @@ from textual.worker import Worker, WorkerState
 from iproto_server.tools.client import ClientError
 from iproto_server.tools.operator_client import CallError
 from iproto_server.tools.rates import Looks
-from iproto_server.tools.shown import STATES, depth, duration, printable, size
+from iproto_server.tools.shown import STATES, depth, duration, printable, rate, size
 
 _CALLS: Final = ("put", "take", "ack")
 _LATE: Final = 0.1
@@ -116,7 +116,7 @@ def _cells(queue: Record, states: list[str]) -> list[Text]:
         *(depth(queue, state) for state in states),
         duration(queue["oldest_ready"]),
         f"{queue['waiting']}",
-        *(f"{rates[call]:.0f}" if call in rates else "" for call in _CALLS),
+        *(rate(rates[call]) if call in rates else "" for call in _CALLS),
     ]
     return [Text(printable(queue["name"])), *(Text(number, justify="right") for number in numbers)]
 

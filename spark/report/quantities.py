@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Final
@@ -54,16 +55,33 @@ def text_of(column: str, value: object) -> str:
 
 
 def number(value: float | Decimal) -> str:
-    """A number with separated thousands: `12 345`, `0.25`."""
+    """A number with separated thousands and three or more significant digits: `12 345`, `0.25`."""
+    if not math.isfinite(value):
+        return _unlimited(float(value))
     if value % 1 == 0:
-        return f"{int(value):,}".replace(",", "\N{NO-BREAK SPACE}")
+        return _grouped(int(value), 0)
     value = float(value)
+    if abs(value) < 0.001:
+        return f"{value:.3g}"
     digits = 0 if abs(value) >= 1000 else 1 if abs(value) >= 100 else 2 if abs(value) >= 1 else 3
-    return f"{value:,.{digits}f}".rstrip("0").rstrip(".").replace(",", "\N{NO-BREAK SPACE}")
+    text = _grouped(value, digits)
+    return text.rstrip("0").rstrip(".") if digits else text
+
+
+def _grouped(value: float, digits: int) -> str:
+    # An integer has all its digits: as a float, it would lose some.
+    text = f"{value:,}" if isinstance(value, int) else f"{value:,.{digits}f}"
+    return text.replace(",", "\N{NO-BREAK SPACE}")
+
+
+def _unlimited(value: float) -> str:
+    return NOTHING if math.isnan(value) else "∞" if value > 0 else "-∞"
 
 
 def duration(seconds: float) -> str:
     """A duration in at most two units: `850 ms`, `12.3 s`, `4 min 5 s`, `3 h 20 min`, `12 d 4 h`."""
+    if not math.isfinite(seconds):
+        return _unlimited(seconds)
     if seconds < 0:
         return "-" + duration(-seconds)
     if seconds < 0.9995:
@@ -77,18 +95,24 @@ def duration(seconds: float) -> str:
     ):
         if seconds >= unit:
             whole, rest = divmod(round(seconds / smaller), unit // smaller)
-            days = f"{whole:,}".replace(",", "\N{NO-BREAK SPACE}")
-            return f"{days} {name} {rest} {smaller_name}" if rest else f"{days} {name}"
+            return (
+                f"{_grouped(whole, 0)} {name} {rest} {smaller_name}"
+                if rest
+                else f"{_grouped(whole, 0)} {name}"
+            )
     raise AssertionError(seconds)
 
 
 def size(count: float) -> str:
     """A number of bytes: `512 B`, `1.25 kB`, `3.4 MB`; a kilobyte has 1000 bytes."""
+    if not math.isfinite(count):
+        return _unlimited(count)
     step = 0
     while abs(count) >= 999.5 and step < len(_UNITS) - 1:
         count /= 1000
         step += 1
-    return f"{count:.0f} B" if step == 0 else f"{count:.3g} {_UNITS[step]}"
+    amount = f"{count:.3g}" if step and abs(count) < 999.5 else _grouped(count, 0)
+    return f"{amount} {_UNITS[step]}"
 
 
 def moment(value: datetime) -> str:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
@@ -141,3 +144,11 @@ def test_a_long_page_is_written_in_slices(form: TextFormat, count: int) -> None:
     assert [sample.value for sample in (*first.samples, *last.samples)] == [1.0, 2.0]
     assert [sample.labels["number"] for sample in numbers.samples] == [str(number) for number in range(count)]
     assert text.count("# TYPE numbers gauge\n") == 1
+
+
+@pytest.mark.parametrize(("form", "parse"), [(TEXT, parse_text), (OPENMETRICS, parse_openmetrics)])
+@given(value=st.floats(allow_nan=False) | st.integers(-(2**64), 2**64))
+def test_numbers_parse_back(form: TextFormat, parse: Any, value: float) -> None:
+    """As doubles, which is all that Prometheus stores."""
+    text = page(form, Family("depth", "gauge", "Depth.", [Sample(value, {})]))
+    assert [sample.value for family in parse(text) for sample in family.samples] == [float(value)]

@@ -11,6 +11,8 @@ from collections.abc import Awaitable, Callable, Iterator
 
 import pytest
 import uvloop
+from hypothesis import given
+from hypothesis import strategies as st
 
 from iproto_server.config.address import Address
 from iproto_server.metrics import graphite_sender
@@ -691,3 +693,9 @@ def test_counters_that_raise_are_logged_once_and_cost_a_sample(
         receiver.close()
 
     run(scenario())
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False) | st.integers(-(2**64), 2**64))
+def test_numbers_parse_back(value: float) -> None:
+    _, text, _ = format_line("p", "depth", value, 1).split()
+    assert (int(text) if isinstance(value, int) else float(text)) == value

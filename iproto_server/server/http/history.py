@@ -231,4 +231,7 @@ def _max(rows: Iterable[array[float]], place: int) -> float:
 
 
 def _shown(value: float) -> float | None:
-    return None if math.isnan(value) else float(f"{value:.6g}")
+    if math.isnan(value):
+        return None
+    # Numbers of tasks are exact; rates and times need no more than six digits.
+    return value if value.is_integer() else float(f"{value:.6g}")

@@ -5,6 +5,7 @@ export const count = (value) => (value === null || value === undefined ? "–" :
 
 export function duration(seconds) {
   if (seconds === null || seconds === undefined) return "–";
+  if (seconds <= -0.0005) return `-${duration(-seconds)}`;
   if (seconds < 0.0005) return "0";
   if (seconds < 1) return `${Number((seconds * 1000).toPrecision(2))} ms`;
   if (seconds < 120) return `${Number(seconds.toPrecision(3))} s`;
@@ -25,7 +26,7 @@ export function size(bytes) {
 }
 
 export const rate = (value) => (value === null || value === undefined ? "–" : `${value < 10 ? Number(value.toFixed(1)) : Math.round(value)}/s`);
-export const time = (seconds) => (seconds === null ? "–" : new Date(seconds * 1000).toLocaleString("sv"));
+export const time = (seconds) => (seconds === null || seconds === undefined ? "–" : new Date(seconds * 1000).toLocaleString("sv"));
 export const plural = (number, word) => `${grouped.format(number)} ${word}${number === 1 ? "" : "s"}`;
 
 export function payload(data, limit) {
