@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from pyspark_tarantool.source.schema.definitions import SpaceDefinition
+from pyspark_tarantool.source.schema.space_rows import format_rows
 
 ID: Final = "id"
 STATUS: Final = "status"
@@ -66,4 +67,4 @@ class QueueSpace(NamedTuple):
 
 def field_names(space: SpaceDefinition) -> tuple[str, ...]:
     """The names of the fields in a space's format; indexes are not required."""
-    return tuple(str(row.get("name")) for row in space.format_rows)
+    return tuple(str(row.get("name")) for row in format_rows(space.id, space.format_rows))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from abc import abstractmethod
 from collections.abc import Mapping
 from functools import reduce
@@ -19,6 +20,8 @@ from pyspark_tarantool.queues.tasks import tasks_of
 from pyspark_tarantool.source.arrow.columns import RAW, row_columns
 from pyspark_tarantool.source.options import ReadOptions
 from pyspark_tarantool.source.schema.definitions import Definitions, SpaceDefinition
+
+logger = logging.getLogger("pyspark_tarantool.queues")
 
 _NOT_FOR_CHANGES: Final = ("mode", "lsn", "time", "space")
 _CHANGES: Final = (
@@ -54,7 +57,7 @@ class StoredQueue(QueueKind):
         """See `QueueKind.tasks`."""
         definitions = spaces_of(path, options, with_dropped=False)
         states = []
-        for space in self.spaces(definitions, _wanted(options)):
+        for space in _in_files(self.spaces(definitions, _wanted(options)), definitions):
             given = {**options, "space": str(space.id), "raw": "true"}
             schema = _without_data(definitions[space.id], space, given)
             rows = session.read.format("tarantool").options(**given).schema(schema).load(path)
@@ -65,7 +68,7 @@ class StoredQueue(QueueKind):
         """See `QueueKind.payloads`."""
         definitions = spaces_of(path, options, with_dropped=False)
         states = []
-        for space in self.spaces(definitions, _wanted(options)):
+        for space in _in_files(self.spaces(definitions, _wanted(options)), definitions):
             reader = session.read.format("tarantool").options(**{**options, "space": str(space.id)})
             states.append(stored_payloads(reader.schema(state_columns(space)).load(path), space))
         return reduce(DataFrame.unionByName, states)
@@ -89,6 +92,20 @@ class StoredQueue(QueueKind):
             return reader.schema(_CHANGES + (_PACKED if given.get("raw") == "true" else "")).load(path)
 
         return events_of(changes(), changes(), spaces, self.dialect)
+
+
+def _in_files(spaces: list[QueueSpace], definitions: Definitions) -> list[QueueSpace]:
+    """The spaces without temporary ones, which are named in a warning.
+
+    Raises:
+        SourceError: If there are only temporary ones.
+    """
+    temporary = [space for space in spaces if definitions[space.id].is_temporary]
+    if len(temporary) == len(spaces):
+        definitions[spaces[0].id].check_logged()
+    for space in temporary:
+        logger.warning("the queue %s is temporary: its tasks are in no file, and left out", space.name)
+    return [space for space in spaces if space not in temporary]
 
 
 def _without_data(space: SpaceDefinition, of: QueueSpace, options: Mapping[str, str]) -> StructType:

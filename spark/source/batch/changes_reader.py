@@ -64,6 +64,7 @@ def changes_schema(options: ReadOptions) -> StructType:
     # A stream may begin while a running server removes files.
     spaces = with_retries(lambda: known_spaces(options, DataFiles.find(options)))
     space = spaces.space(options.space)
+    space.check_logged()
     first, *others = ChangesColumns(Definitions([space]), options).schema
     metadata = {_METADATA: space.pack()}
     return StructType([StructField(first.name, first.dataType, first.nullable, metadata), *others])
@@ -249,9 +250,15 @@ def may_have(log: LogPart, filters: Filters) -> bool:
 
 def _space_id(options: ReadOptions, definitions: Definitions) -> int | None:
     """The requested space; with JSON tuples, an id need not be known."""
-    if options.space is None or (isinstance(options.space, int) and options.tuples is TuplesAs.JSON):
-        return options.space
-    return definitions.space(options.space).id
+    wanted = options.space
+    if wanted is None:
+        return None
+    is_unknown = isinstance(wanted, int) and options.tuples is TuplesAs.JSON and wanted not in definitions
+    if isinstance(wanted, int) and is_unknown:
+        return wanted
+    space = definitions.space(wanted)
+    space.check_logged()
+    return space.id
 
 
 def _parts(files: DataFiles, options: ReadOptions) -> list[LogPart]:

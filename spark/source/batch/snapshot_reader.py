@@ -39,7 +39,9 @@ def _space(options: ReadOptions, files: DataFiles) -> SpaceDefinition:
     definitions = read_definitions(files.newest_snapshot(), (), DamageHandler(options.damaged))
     if options.space is None:
         raise SourceError('the option "space" is missing: the name or the id of a space')
-    return definitions.space(options.space)
+    space = definitions.space(options.space)
+    space.check_stored()
+    return space
 
 
 class SnapshotReader(WorkerSetup, DataSourceReader):

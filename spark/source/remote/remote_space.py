@@ -33,7 +33,7 @@ def find_space(connection: Connection, name_or_id: str | int) -> SpaceDefinition
     found = _select(connection, _VSPACE, index, [name_or_id])
     if not found:
         raise SourceError(f"there is no space {name_or_id!r} on the server, or this user may not see it")
-    space_id, _, name, _, field_count, options, fields, *_ = found[0]
+    space_id, _, name, engine, field_count, options, fields, *_ = found[0]
     indexes = _select(connection, _VINDEX, _BY_ID, [space_id])
     parts = [part for row in indexes for part in row[5]]
     has_collations = any(
@@ -48,6 +48,7 @@ def find_space(connection: Connection, name_or_id: str | int) -> SpaceDefinition
         index_rows=tuple(indexes),
         collation_rows={row[0]: row for row in collations},
         is_local=bool(options.get("group_id")),
+        engine=engine,
     )
 
 

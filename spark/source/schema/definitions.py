@@ -27,11 +27,15 @@ from pyspark_tarantool.source.io.block_filter import BlockFilter
 from pyspark_tarantool.source.io.byte_ranges import FileRange, read_blocks, scan_parts, whole_file
 from pyspark_tarantool.source.io.damage import DamageHandler
 from pyspark_tarantool.source.io.data_files import DataFile
+from pyspark_tarantool.source.schema.space_rows import format_rows, index_row, is_temporary, space_flags
 
 _KEY_SIZES: Final = {SPACE: 1, INDEX: 2, COLLATION: 1}
 """The system spaces that are read, and the number of fields of their primary keys, which come first."""
 
 _DEFINING_BLOCKS: Final = BlockFilter(_KEY_SIZES)
+
+MEMTX: Final = "memtx"
+_SYSVIEW: Final = "sysview"
 
 _SPACE_ID: Final = 0x10
 _LARGE: Final = 16 * 1024
@@ -64,6 +68,9 @@ class SpaceDefinition:
         index_rows: Its rows of `_index`, in the order of the indexes' ids.
         collation_rows: The rows of `_collation` by id.
         is_local: Whether it is a local space, which is not replicated.
+        engine: The engine that stores its rows.
+        is_temporary: Whether its rows are in the server's memory only.
+        is_synchronous: Whether its changes count only after a quorum of members has confirmed them.
     """
 
     id: int
@@ -73,6 +80,45 @@ class SpaceDefinition:
     index_rows: tuple[Any, ...]
     collation_rows: Mapping[int, Any]
     is_local: bool
+    engine: str = MEMTX
+    is_temporary: bool = False
+    is_synchronous: bool = False
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether snapshots have its rows."""
+        return self.engine == MEMTX and not self.is_temporary
+
+    def check_logged(self) -> None:
+        """Check that logs have the changes of the space.
+
+        Raises:
+            SourceError: If they have none, and a query would only find nothing.
+        """
+        if self.is_temporary:
+            raise SourceError(
+                f"space '{self.name}' is temporary: its rows are in the server's memory only, neither in "
+                'snapshots nor in logs: read them from the server, with the option "url"'
+            )
+        if self.engine == _SYSVIEW:
+            raise SourceError(
+                f"space '{self.name}' is a view without rows of its own: read "
+                f"'{self.name.replace('_v', '_', 1)}'"
+            )
+
+    def check_stored(self) -> None:
+        """Check that snapshots have the rows of the space.
+
+        Raises:
+            SourceError: If they have none, or not all.
+        """
+        self.check_logged()
+        if self.engine != MEMTX:
+            raise SourceError(
+                f"space '{self.name}' is of the engine {self.engine}: snapshots only have the rows of memtx. "
+                "Read its logged changes with mode=changes, or its rows from the server, with the option "
+                '"url"'
+            )
 
     @cached_property
     def indexes(self) -> tuple[IndexDef, ...]:
@@ -84,7 +130,7 @@ class SpaceDefinition:
         found = []
         for row in self.index_rows:
             try:
-                plain = without_exclude_null(row)
+                plain = without_exclude_null(index_row(row))
                 found.append(IndexDef.parse(plain, self.name, self._collations, self._declared.fields))
             except BoxError as error:
                 if row[1] == 0 or error.code != ErrorCode.UNSUPPORTED:
@@ -143,7 +189,11 @@ class SpaceDefinition:
 
     @cached_property
     def _declared(self) -> Format:
-        return Format.parse(self.format_rows, self.name, self.field_count, collation_ids=self._collations)
+        rows = format_rows(self.id, self.format_rows)
+        try:
+            return Format.parse(rows, self.name, self.field_count, collation_ids=self._collations)
+        except BoxError as error:
+            raise SourceError(f"space '{self.name}': {error.message}") from None
 
     @cached_property
     def _collations(self) -> Collations:
@@ -334,18 +384,24 @@ def _spaces(spaces: _Rows, index_rows: _Rows, collation_rows: _Rows) -> list[Spa
         row = codec.unpack(index_rows[key])
         indexes.setdefault(row[0], []).append(row)
     collations = {key[0]: codec.unpack(raw) for key, raw in collation_rows.items()}
-    return [
-        SpaceDefinition(
-            id=space_id,
-            name=name,
-            field_count=field_count,
-            format_rows=tuple(format_rows),
-            index_rows=tuple(indexes.get(space_id, ())),
-            collation_rows=_used(collations, format_rows, indexes.get(space_id, ())),
-            is_local=bool(options.get("group_id")),
+    found = []
+    for space_id, _, name, engine, field_count, given, fields, *_ in map(codec.unpack, spaces.values()):
+        own, flags = tuple(indexes.get(space_id, ())), space_flags(given)
+        found.append(
+            SpaceDefinition(
+                id=space_id,
+                name=name,
+                field_count=field_count,
+                format_rows=tuple(fields),
+                index_rows=own,
+                collation_rows=_used(collations, fields, own),
+                is_local=bool(flags.get("group_id")),
+                engine=engine,
+                is_temporary=is_temporary(flags),
+                is_synchronous=bool(flags.get("is_sync")),
+            )
         )
-        for space_id, _, name, _, field_count, options, format_rows, *_ in map(codec.unpack, spaces.values())
-    ]
+    return found
 
 
 def _used(collations: Mapping[int, Any], rows: Sequence[Any], indexes: Sequence[Any]) -> dict[int, Any]:

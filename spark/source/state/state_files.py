@@ -144,6 +144,7 @@ class _Chosen(NamedTuple):
         for _, row in rows:
             system.apply(row)
         space = system.definitions().space(options.space)
+        space.check_stored()
         truncation: Truncation | None = None
         is_renamed = is_rekeyed = False
         for place, row in rows:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -19,7 +20,7 @@ from pyspark.sql.streaming.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from iproto_server.box.catalog.system_space_ids import SPACE
+from iproto_server.box.catalog.system_space_ids import SPACE, SYSTEM_ID_MAX
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import RowType
 from pyspark_tarantool.source.arrow.changes_columns import ChangesColumns
@@ -54,6 +55,8 @@ from pyspark_tarantool.source.stream.live_logs import START_OVER
 from pyspark_tarantool.source.stream.log_tail import Advance, LogTail
 from pyspark_tarantool.source.stream.offset import SINCE, STARTING, Offset
 from pyspark_tarantool.source.stream.stream_parts import StreamPart, StreamRange, blocks_of, split_spans
+
+logger = logging.getLogger("pyspark_tarantool.source")
 
 _RESOLVED: Final = ("lsn ", "time ")
 """The beginnings of initial offsets that the logs resolve."""
@@ -237,6 +240,8 @@ class ChangesStreamReader(WorkerSetup, DataSourceStreamReader, SupportsTriggerAv
         damage = DamageHandler(self._options.damaged)
         definitions = with_retries(lambda: read_definitions(file, (), damage))
         space_ids = self._space_ids(definitions)
+        if start is None:
+            _check_stored(definitions, space_ids)
         begin = file.begin if start is None else start.offset
         if begin >= end.offset or (space_ids is not None and not space_ids):
             return []
@@ -260,7 +265,10 @@ class ChangesStreamReader(WorkerSetup, DataSourceStreamReader, SupportsTriggerAv
                 f"{self._options.paths[0]}: no snapshot or log has the names of the spaces: pass the "
                 "directory of the snapshots as path and that of the logs as wal_dir, or the space's id"
             )
-        return frozenset(space.id for space in definitions.values() if space.name == wanted)
+        found = [space for space in definitions.values() if space.name == wanted]
+        for space in found:
+            space.check_logged()
+        return frozenset(space.id for space in found)
 
     def _plan(self, start: dict[str, Any], end: dict[str, Any]) -> Advance:
         """The blocks of a batch; they are cached, except after a restart."""
@@ -361,3 +369,16 @@ def _check(options: ReadOptions, schema: StructType) -> None:
                 'also needs .option("mode", "changes"), because Spark asks for the columns before it '
                 "announces a stream"
             )
+
+
+def _check_stored(definitions: Definitions, space_ids: frozenset[int] | None) -> None:
+    """Check that the snapshot has the rows of the requested spaces; of all spaces, name those it lacks."""
+    if space_ids is not None:
+        for space_id in space_ids & definitions.keys():
+            definitions[space_id].check_stored()
+        return
+    lacking = sorted(
+        space.name for space in definitions.values() if space.id > SYSTEM_ID_MAX and not space.is_stored
+    )
+    if lacking:
+        logger.warning("the snapshot does not have the rows of %s", ", ".join(lacking))
