@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from pyspark_tarantool.source.io.damage import DamageHandler
 from pyspark_tarantool.source.io.data_files import DataFiles
 from pyspark_tarantool.source.options import OnDamaged, ReadOptions
-from pyspark_tarantool.source.schema.definitions import Definitions, read_definitions
+from pyspark_tarantool.source.schema.definitions import Definitions
+from pyspark_tarantool.source.schema.system_rows import read_definitions
 
 _OF_FILES = ("wal_dir", "damaged")
 

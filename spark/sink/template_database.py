@@ -17,7 +17,7 @@ from pyspark_tarantool.source.io.damage import DamageHandler
 from pyspark_tarantool.source.io.data_files import DataFile, DataFiles
 from pyspark_tarantool.source.io.filesystem import open_file
 from pyspark_tarantool.source.options import OnDamaged, ReadOptions
-from pyspark_tarantool.source.schema.definitions import read_definitions
+from pyspark_tarantool.source.schema.system_rows import read_definitions
 
 _STEP = 3
 """The field of `_sequence` that contains the step."""

@@ -83,6 +83,13 @@ class SchemaEvolution(StrEnum):
     RESTART = "restart"
 
 
+class Recreated(StrEnum):
+    """The treatment of changes of a space that was dropped, and created again with other fields."""
+
+    FAIL = "fail"
+    SKIP = "skip"
+
+
 LsnBound = int | VClock
 """The LSN of the only member that has written, or of each member."""
 
@@ -107,6 +114,7 @@ class ReadOptions:
         raw: Whether to add columns with packed values.
         extra_fields: The treatment of fields beyond those of the format.
         tuples: The representation of keys and tuples in changes.
+        recreated: The treatment of changes from before the space was created again with other fields.
         damaged: The treatment of damaged places.
         bad_records_path: The directory for reports of skipped places; None for no reports.
         partition_bytes: The approximate size of a partition; 0 to not split files.
@@ -134,6 +142,7 @@ class ReadOptions:
     raw: bool = False
     extra_fields: ExtraFields = ExtraFields.COLUMN
     tuples: TuplesAs = TuplesAs.JSON
+    recreated: Recreated = Recreated.FAIL
     damaged: OnDamaged = OnDamaged.FAIL
     bad_records_path: str | None = None
     partition_bytes: int = PARTITION_BYTES
@@ -192,6 +201,7 @@ class ReadOptions:
             raw=_flag(options, "raw", False),
             extra_fields=_choice(options, "extra_fields", ExtraFields.COLUMN),
             tuples=tuples,
+            recreated=_recreated(options, mode, space),
             damaged=_choice(options, "damaged", OnDamaged.FAIL),
             bad_records_path=options.pop("bad_records_path", None),
             partition_bytes=PARTITION_BYTES if partition_bytes is None else partition_bytes,
@@ -328,6 +338,12 @@ def _evolution(options: dict[str, str], tuples: TuplesAs, streaming: bool) -> Sc
         if tuples is TuplesAs.JSON:
             raise SourceError('the option "schema_evolution" is for tuples=struct: JSON has all fields')
     return _choice(options, "schema_evolution", SchemaEvolution.EXTRA)
+
+
+def _recreated(options: dict[str, str], mode: Mode, space: str | int | None) -> Recreated:
+    if "recreated" in options and (mode is not Mode.CHANGES or space is None):
+        raise SourceError('the option "recreated" is for the changes of one space')
+    return _choice(options, "recreated", Recreated.FAIL)
 
 
 def _hold_path(options: dict[str, str], streaming: bool) -> str | None:

@@ -88,8 +88,9 @@ def write_log(
     first_lsn: int | None = None,
     previous: dict[int, int] | None = None,
     is_ended: bool = True,
+    member: int = 1,
 ) -> Path:
-    """Write a log of the member 1, each transaction in a block of its own.
+    """Write a log of one member, each transaction in a block of its own.
 
     Parameters:
         directory: where it goes.
@@ -98,10 +99,11 @@ def write_log(
         first_lsn: the number of the first row; None for the one that follows from the clock.
         previous: the clock of the log before it.
         is_ended: whether it has an end marker.
+        member: the member that writes the rows.
     """
     path = directory / file_name(FileType.LOG, sum(clock.values()))
-    encoder = RowEncoder()
-    lsn = clock.get(1, 0) + 1 if first_lsn is None else first_lsn
+    encoder = RowEncoder(member)
+    lsn = clock.get(member, 0) + 1 if first_lsn is None else first_lsn
     with path.open("wb", buffering=0) as file:
         head = header(FileType.LOG, clock, previous_vclock=None if previous is None else VClock(previous))
         writer = XlogWriter.create(file, head)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,7 @@ from iproto_server.box.key.key_part import Reader, reader_of
 from iproto_server.codec import msgpack as codec
 from iproto_server.storage.xlog import RowType
 from pyspark_tarantool.source.arrow.columns import NamedField, RowColumns, row_columns
+from pyspark_tarantool.source.arrow.earlier_rows import rows_of_each
 from pyspark_tarantool.source.arrow.json_text import json_array, json_cells
 from pyspark_tarantool.source.decode.log_rows import LogRows
 from pyspark_tarantool.source.decode.packed import Cells
@@ -23,6 +24,8 @@ from pyspark_tarantool.source.decode.packed_tuples import Tuples
 from pyspark_tarantool.source.errors import SourceError
 from pyspark_tarantool.source.options import ExtraFields, ReadOptions
 from pyspark_tarantool.source.schema.definitions import Definitions, SpaceDefinition
+
+_LATEST: Final = -1
 
 
 def tuples_around(name: str, rows: LogRows) -> Cells:
@@ -80,7 +83,7 @@ class JsonTuples(ChangedTuples):
 
     def __init__(self, definitions: Definitions) -> None:
         self._definitions = definitions
-        self._readers: dict[int, Sequence[Reader]] = {}
+        self._readers: dict[tuple[int, int], Sequence[Reader]] = {}
 
     def types(self, name: str) -> tuple[DataType, pa.DataType]:
         return StringType(), pa.string()
@@ -90,18 +93,29 @@ class JsonTuples(ChangedTuples):
             return json_of(tuples_around(name, rows), origin)
         cells, is_key = keys_or_tuples(rows)
         keys = unpacked(cells, origin)
+        earlier = np.full(len(rows), _LATEST)
+        for number, (_, mask) in enumerate(rows_of_each(rows, self._definitions.incarnations)):
+            earlier[mask] = number
         for place in np.flatnonzero(~is_key & (cells.start >= 0)).tolist():
-            readers = self._readers_of(int(rows.space_id[place]))
+            readers = self._readers_of(int(rows.space_id[place]), int(earlier[place]))
             keys[place] = [read(keys[place]) for read in readers] or None
         return json_array(keys)
 
-    def _readers_of(self, space_id: int) -> Sequence[Reader]:
-        """Readers of the primary key's parts; none if the key is unknown."""
-        readers = self._readers.get(space_id)
+    def _readers_of(self, space_id: int, earlier: int) -> Sequence[Reader]:
+        """Readers of the primary key's parts; none if the key is unknown.
+
+        Parameters:
+            space_id: The space.
+            earlier: The index of the earlier space with that id; `_LATEST` for the latest one.
+        """
+        readers = self._readers.get((space_id, earlier))
         if readers is None:
             space = self._definitions.get(space_id)
+            if earlier != _LATEST and space is not None:
+                was = self._definitions.incarnations[earlier]
+                space = replace(space, format_rows=tuple(was.format_rows), index_rows=tuple(was.index_rows))
             readers = () if space is None else key_readers(space)
-            self._readers[space_id] = readers
+            self._readers[space_id, earlier] = readers
         return readers
 
 

@@ -30,6 +30,7 @@ from pyspark_tarantool.source.arrow.changed_tuples import (
     json_of,
     unpacked,
 )
+from pyspark_tarantool.source.arrow.earlier_rows import rows_of_each
 from pyspark_tarantool.source.arrow.filters import Filters
 from pyspark_tarantool.source.arrow.json_text import json_array
 from pyspark_tarantool.source.decode.log_rows import LogRows
@@ -77,6 +78,7 @@ class ChangesColumns:
         wanted: The requested columns, by name and type; None for all.
 
     Attributes:
+        space: With `tuples=struct`, the space; else None.
         schema: The columns, as Spark types.
         arrow_schema: The columns, as Arrow types.
 
@@ -90,9 +92,15 @@ class ChangesColumns:
     ) -> None:
         self._given = (definitions, options, wanted)
         self._space_names = {number: space.name for number, space in definitions.items()}
+        self._incarnations = definitions.incarnations
+        self.space = (
+            definitions.space(options.space)
+            if options.tuples is TuplesAs.STRUCT and options.space is not None
+            else None
+        )
         self._tuples: ChangedTuples
-        if options.tuples is TuplesAs.STRUCT and options.space is not None:
-            self._tuples = StructTuples(definitions.space(options.space), options, wanted)
+        if self.space is not None:
+            self._tuples = StructTuples(self.space, options, wanted)
         else:
             self._tuples = JsonTuples(definitions)
         key = self._tuples.types("key")[1]
@@ -181,13 +189,21 @@ class ChangesColumns:
             elif name == "operation":
                 columns[name] = _named(rows.type, operation_name)
             elif name == "space":
-                columns[name] = _named(rows.space_id, self._space_names.get)
+                columns[name] = self._names(rows)
             elif name in ("space_id", "index_id"):
                 columns[name] = pa.array(getattr(rows, name), PLAIN_TYPES[name], mask=about_none)
             else:
                 numbers = rows.tsn if name == "transaction" else getattr(rows, name)
                 columns[name] = pa.array(numbers, PLAIN_TYPES[name])
         return columns
+
+    def _names(self, rows: LogRows) -> pa.Array:
+        """The names of the spaces; those of dropped ones whose ids are in use again are their own."""
+        names = _named(rows.space_id, self._space_names.get)
+        for each, mask in rows_of_each(rows, self._incarnations):
+            if mask.any():
+                names = pc.if_else(pa.array(mask), pa.scalar(each.name, pa.string()), names)
+        return names
 
 
 def _filtered(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -16,19 +17,24 @@ from iproto_server.storage.errors import LogGapError
 from iproto_server.storage.vclock import VCLOCK_MAX, VClock
 from iproto_server.storage.xlog import Row, RowType
 from pyspark_tarantool.source.arrow.changes_columns import PLAIN_TYPES, ChangesColumns
+from pyspark_tarantool.source.arrow.earlier_rows import rows_of_each, up_to
 from pyspark_tarantool.source.arrow.filters import Filters
 from pyspark_tarantool.source.batch.changes_range import ChangesRange
+from pyspark_tarantool.source.batch.drop_clocks import incarnations_of
 from pyspark_tarantool.source.batch.worker import WorkerSetup, ends_quietly
 from pyspark_tarantool.source.decode.log_rows import LSN_MAX, LogRows
 from pyspark_tarantool.source.decode.row_scanner import read_rows
 from pyspark_tarantool.source.decode.row_scanner import rows_of as rows_of
+from pyspark_tarantool.source.errors import SourceError
 from pyspark_tarantool.source.io.block_filter import BlockFilter
 from pyspark_tarantool.source.io.byte_ranges import FileRange, group_blocks, read_blocks, split_file
 from pyspark_tarantool.source.io.damage import DamageHandler
 from pyspark_tarantool.source.io.data_files import DataFile, DataFiles, LogPart, parts_of
 from pyspark_tarantool.source.io.retries import with_retries
-from pyspark_tarantool.source.options import OnDamaged, ReadOptions, TuplesAs
-from pyspark_tarantool.source.schema.definitions import Definitions, SpaceDefinition, read_definitions
+from pyspark_tarantool.source.options import OnDamaged, ReadOptions, Recreated, TuplesAs
+from pyspark_tarantool.source.schema.definitions import Definitions, SpaceDefinition
+from pyspark_tarantool.source.schema.incarnations import Drop
+from pyspark_tarantool.source.schema.system_rows import read_system_rows
 
 logger = logging.getLogger("pyspark_tarantool.source")
 
@@ -113,7 +119,29 @@ def known_spaces(options: ReadOptions, files: DataFiles) -> Definitions:
         updates = row.type in (RowType.UPDATE, RowType.UPSERT)
         return not updates or row.lsn > clock.get(row.replica_id, 0)
 
-    return read_definitions(snapshot, files.logs, DamageHandler(options.damaged), counts).with_dropped()
+    damage = DamageHandler(options.damaged)
+    system = read_system_rows(snapshot, files.logs, damage, counts)
+    found = system.definitions()
+    spaces = found.with_dropped()
+    incarnations = incarnations_of(_earlier(system.drops, spaces, found.dropped), files.logs, damage)
+    return Definitions(
+        replace(space, incarnations=tuple(each for each in incarnations if each.space_id == space.id))
+        if any(each.space_id == space.id for each in incarnations)
+        else space
+        for space in spaces.values()
+    )
+
+
+def _earlier(drops: Sequence[Drop], spaces: Definitions, gone: Container[int]) -> list[Drop]:
+    """The drops of spaces that differ from a later one with the same id."""
+    last = {drop.space_id: drop for drop in drops}
+    followed = [drop for drop in drops if drop is not last[drop.space_id] or drop.space_id not in gone]
+    different = {
+        drop.space_id
+        for drop in followed
+        if (drop.name, drop.shape) != (spaces[drop.space_id].name, spaces[drop.space_id].shape)
+    }
+    return [drop for drop in followed if drop.space_id in different]
 
 
 class ChangesReader(WorkerSetup, DataSourceReader):
@@ -136,6 +164,8 @@ class ChangesReader(WorkerSetup, DataSourceReader):
         self._range = ChangesRange.find(options, files.logs, DamageHandler(options.damaged))
         self._logs = [log for log in _parts(files, options) if self._range.may_match(log)]
         self._space_id = _space_id(options, definitions)
+        self._space = None if self._space_id is None else definitions.get(self._space_id)
+        self._incarnations = definitions.incarnations
         self._space_names = {number: space.name for number, space in definitions.items()}
         self._columns = ChangesColumns(definitions, options, schema)
         self._filters = Filters()
@@ -212,6 +242,11 @@ class ChangesReader(WorkerSetup, DataSourceReader):
             wanted |= counts
         if self._space_id is not None:
             wanted &= rows.space_id == self._space_id
+            if isinstance(self._options.space, str):
+                for each, mask in rows_of_each(rows, self._incarnations):
+                    if each.name != self._options.space:
+                        wanted &= ~mask
+            wanted = without_earlier(rows, wanted, self._space, self._options)
         if not self._options.show_nop:
             wanted &= rows.type != RowType.NOP
         return wanted
@@ -225,8 +260,39 @@ class ChangesReader(WorkerSetup, DataSourceReader):
             wanted = given if wanted is None else wanted & given
         if names is not None:
             given = {number for number, name in self._space_names.items() if name in names}
+            given |= {each.space_id for each in self._incarnations if each.name in names}
             wanted = given if wanted is None else wanted & given
         return wanted
+
+
+def without_earlier(
+    rows: LogRows, wanted: npt.NDArray[np.bool_], space: SpaceDefinition | None, options: ReadOptions
+) -> npt.NDArray[np.bool_]:
+    """Leave out the rows of a dropped space with the same id and other fields, if that is wanted.
+
+    Parameters:
+        rows: Rows of a log.
+        wanted: A mask of the requested ones.
+        space: The requested space; None if it is unknown.
+        options: Of the query.
+
+    Raises:
+        SourceError: If there are such rows, which would not fit the columns.
+    """
+    if space is None or not space.since:
+        return wanted
+    is_earlier = up_to(rows, space.since) & wanted
+    if not is_earlier.any():
+        return wanted
+    if options.recreated is Recreated.SKIP:
+        return wanted & ~is_earlier
+    if options.tuples is TuplesAs.JSON:
+        return wanted
+    raise SourceError(
+        f"space '{space.name}': it was created again with other fields after the LSN {VClock(space.since)}; "
+        f"the row {int(rows.lsn[is_earlier][0])} is of the earlier space: leave such rows out with "
+        "recreated=skip, or read all rows with tuples=json"
+    )
 
 
 def may_have(log: LogPart, filters: Filters) -> bool:

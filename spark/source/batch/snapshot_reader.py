@@ -19,7 +19,8 @@ from pyspark_tarantool.source.io.byte_ranges import FileRange, group_blocks, rea
 from pyspark_tarantool.source.io.damage import DamageHandler
 from pyspark_tarantool.source.io.data_files import DataFiles
 from pyspark_tarantool.source.options import ReadOptions
-from pyspark_tarantool.source.schema.definitions import SpaceDefinition, read_definitions
+from pyspark_tarantool.source.schema.definitions import SpaceDefinition
+from pyspark_tarantool.source.schema.system_rows import read_definitions
 
 
 def snapshot_schema(options: ReadOptions) -> StructType:

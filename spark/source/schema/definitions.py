@@ -3,43 +3,24 @@
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
-import numpy as np
-
-from iproto_server.box.catalog.system_space_ids import COLLATION, INDEX, SPACE
 from iproto_server.box.index.index_def import IndexDef, without_exclude_null
 from iproto_server.box.key.collation import Collation, Collations
 from iproto_server.box.key.key_def import KeyDef
 from iproto_server.box.tuple.format import Format
 from iproto_server.box.types.field_type import FieldType
-from iproto_server.box.update import apply_update, apply_upsert, parse_update
 from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError, ErrorCode
-from iproto_server.storage.errors import XlogError
-from iproto_server.storage.xlog import Block, Row, RowType, decode_rows
-from pyspark_tarantool.native import IS_COMPILED
 from pyspark_tarantool.source.errors import SourceError
-from pyspark_tarantool.source.io.block_filter import BlockFilter
-from pyspark_tarantool.source.io.byte_ranges import FileRange, read_blocks, scan_parts, whole_file
-from pyspark_tarantool.source.io.damage import DamageHandler
-from pyspark_tarantool.source.io.data_files import DataFile
-from pyspark_tarantool.source.schema.space_rows import format_rows, index_row, is_temporary, space_flags
-
-_KEY_SIZES: Final = {SPACE: 1, INDEX: 2, COLLATION: 1}
-"""The system spaces that are read, and the number of fields of their primary keys, which come first."""
-
-_DEFINING_BLOCKS: Final = BlockFilter(_KEY_SIZES)
+from pyspark_tarantool.source.schema.incarnations import Incarnation, shape_of
+from pyspark_tarantool.source.schema.space_rows import format_rows, index_row
 
 MEMTX: Final = "memtx"
 _SYSVIEW: Final = "sysview"
-
-_SPACE_ID: Final = 0x10
-_LARGE: Final = 16 * 1024
-"""Smaller blocks are searched directly; with compiled code, all blocks are."""
 
 
 class FieldDefinition(NamedTuple):
@@ -71,6 +52,7 @@ class SpaceDefinition:
         engine: The engine that stores its rows.
         is_temporary: Whether its rows are in the server's memory only.
         is_synchronous: Whether its changes count only after a quorum of members has confirmed them.
+        incarnations: Dropped spaces with the same id, in the order of their drops.
     """
 
     id: int
@@ -83,6 +65,13 @@ class SpaceDefinition:
     engine: str = MEMTX
     is_temporary: bool = False
     is_synchronous: bool = False
+    incarnations: tuple[Incarnation, ...] = ()
+
+    @property
+    def since(self) -> Mapping[int, int]:
+        """The clock up to which rows are of a dropped space with other fields; empty if there was none."""
+        shape = self.shape
+        return next((each.until for each in reversed(self.incarnations) if each.shape != shape), {})
 
     @property
     def is_stored(self) -> bool:
@@ -169,6 +158,11 @@ class SpaceDefinition:
             declared.append(FieldDefinition(f"field_{number + 1}", kind, part is None or part.is_nullable))
         return tuple(declared)
 
+    @property
+    def shape(self) -> bytes:
+        """What decides about the columns."""
+        return shape_of(self.format_rows, next((row for row in self.index_rows if row[1] == 0), None))
+
     def pack(self) -> str:
         """The definition as a text; see `unpack`."""
         values = [getattr(self, name) for name in self.__dataclass_fields__]
@@ -182,9 +176,13 @@ class SpaceDefinition:
             ValueError: If the text is invalid.
         """
         try:
-            number, name, field_count, format_rows, index_rows, *rest = codec.unpack(b64decode(text))
-            return cls(number, name, field_count, tuple(format_rows), tuple(index_rows), *rest)
-        except (BoxError, TypeError) as error:
+            # A table may have the text of an earlier version, which lacks the last fields.
+            values = dict(zip(cls.__dataclass_fields__, codec.unpack(b64decode(text)), strict=False))
+            for name in ("format_rows", "index_rows"):
+                values[name] = tuple(values[name])
+            values["incarnations"] = tuple(Incarnation(*each) for each in values.get("incarnations", ()))
+            return cls(**values)
+        except (BoxError, KeyError, TypeError) as error:
             raise ValueError(f"invalid definition of a space: {error}") from None
 
     @cached_property
@@ -213,6 +211,7 @@ class Definitions(Mapping[int, SpaceDefinition]):
 
     Attributes:
         dropped: The dropped spaces by id, without those whose id is in use again.
+        incarnations: Earlier spaces whose ids are in use again; those of one id in the order of their drops.
     """
 
     def __init__(
@@ -221,6 +220,7 @@ class Definitions(Mapping[int, SpaceDefinition]):
         self._by_id = {space.id: space for space in spaces}
         self.dropped = {space.id: space for space in dropped if space.id not in self._by_id}
         self._by_name = {space.name: space for space in self._by_id.values()}
+        self.incarnations = [each for space in self._by_id.values() for each in space.incarnations]
 
     def __getitem__(self, space_id: int) -> SpaceDefinition:
         return self._by_id[space_id]
@@ -250,162 +250,3 @@ class Definitions(Mapping[int, SpaceDefinition]):
     def with_dropped(self) -> Definitions:
         """All existing and dropped spaces in the files; of two with the same name, the newer one."""
         return Definitions([*self.dropped.values(), *self._by_id.values()])
-
-
-def read_definitions(
-    snapshot: DataFile | None,
-    logs: Sequence[DataFile],
-    damage: DamageHandler,
-    counts: Callable[[Row], bool] = lambda row: True,
-) -> Definitions:
-    """Read the space definitions.
-
-    This reads the beginning of the snapshot and all blocks of the logs, and decodes those with such rows.
-
-    Parameters:
-        snapshot: The snapshot to begin with; None for an empty database.
-        logs: The following logs, oldest first.
-        damage: Handles damage. Readers of the rows report it, so pass a handler without reports.
-        counts: Whether to apply a row of a log.
-
-    Raises:
-        XlogError: At damage that is not to be skipped.
-        OSError: If a file cannot be read.
-    """
-    return read_system_rows(snapshot, logs, damage, counts).definitions()
-
-
-def read_system_rows(
-    snapshot: DataFile | None,
-    logs: Sequence[DataFile],
-    damage: DamageHandler,
-    counts: Callable[[Row], bool] = lambda row: True,
-) -> SystemRows:
-    """Read the rows that define spaces, to update them later; see `read_definitions`."""
-    system = SystemRows()
-    if snapshot is not None:
-        for block in read_blocks(whole_file(snapshot), damage):
-            rows = _rows(snapshot.uri, block, damage)
-            for row in rows:
-                system.apply(row)
-            if rows and (rows[-1].space_id or 0) > max(_KEY_SIZES):
-                break
-    for log in logs:
-        for row in _defining_rows(log, damage):
-            if counts(row):
-                system.apply(row)
-    return system
-
-
-def _defining_rows(log: DataFile, damage: DamageHandler) -> Iterator[Row]:
-    """The rows of a log that define spaces."""
-
-    def defining_rows(part: FileRange) -> list[Row]:
-        return [
-            row
-            for block in read_blocks(part, damage)
-            if may_define(block)
-            for row in _rows(part.uri, block, damage)
-            if row.space_id in _KEY_SIZES
-        ]
-
-    for rows in scan_parts(log, defining_rows):
-        yield from rows
-
-
-def may_define(block: Block) -> bool:
-    """Whether a block of a log may contain rows that define spaces; most do not."""
-    payload = block.payload
-    is_searched = IS_COMPILED or len(payload) < _LARGE or _may_define(payload)
-    return is_searched and _DEFINING_BLOCKS.matches(payload)
-
-
-def _may_define(payload: bytes) -> bool:
-    """A faster, weaker check: False if no space id is between 256 and 511."""
-    octets = np.frombuffer(payload, np.uint8)
-    at = np.flatnonzero(octets[:-2] == _SPACE_ID) + 1
-    form = octets.take(at)
-    is_short = (form == 0xCD) & (octets.take(at + 1) == 1)
-    return bool((is_short | (form == 0xCE) | (form == 0xCF)).any())
-
-
-def _rows(name: str, block: Block, damage: DamageHandler) -> list[Row]:
-    """The rows of a block; empty if they cannot be read."""
-    try:
-        return decode_rows(block.payload)
-    except ValueError as error:
-        damage.add(XlogError(name, block.start, str(error)), block.end)
-        return []
-
-
-class SystemRows:
-    """The rows of system spaces that define spaces."""
-
-    def __init__(self) -> None:
-        self._rows: dict[int, dict[tuple[Any, ...], bytes]] = {space: {} for space in _KEY_SIZES}
-        self._deleted: dict[int, dict[tuple[Any, ...], bytes]] = {space: {} for space in _KEY_SIZES}
-
-    def apply(self, row: Row) -> None:
-        """Apply a row of a snapshot or a log."""
-        rows = self._rows.get(-1 if row.space_id is None else row.space_id)
-        if rows is None or row.space_id is None:
-            return
-        given = row.key_raw if row.tuple_raw is None else row.tuple_raw
-        key = tuple(codec.unpack(given or b"\x90")[: _KEY_SIZES[row.space_id]])
-        old = rows.get(key)
-        if row.type in (RowType.INSERT, RowType.REPLACE) and row.tuple_raw is not None:
-            rows[key] = row.tuple_raw
-        elif row.type == RowType.DELETE:
-            if old is not None:
-                self._deleted[row.space_id][key] = rows.pop(key)
-        elif row.type == RowType.UPDATE and old is not None and row.operations_raw is not None:
-            rows[key] = apply_update(parse_update(row.operations_raw, {}, row.index_base), old)
-        elif row.type == RowType.UPSERT and row.tuple_raw is not None and row.operations_raw is not None:
-            operations = parse_update(row.operations_raw, {}, row.index_base)
-            rows[key] = row.tuple_raw if old is None else apply_upsert(operations, old)
-
-    def definitions(self) -> Definitions:
-        """The spaces that the rows define."""
-        rows, deleted = self._rows, self._deleted
-        collations = {**deleted[COLLATION], **rows[COLLATION]}
-        return Definitions(
-            _spaces(rows[SPACE], rows[INDEX], collations),
-            _spaces(deleted[SPACE], {**deleted[INDEX], **rows[INDEX]}, collations),
-        )
-
-
-_Rows = Mapping[tuple[Any, ...], bytes]
-
-
-def _spaces(spaces: _Rows, index_rows: _Rows, collation_rows: _Rows) -> list[SpaceDefinition]:
-    """The spaces that rows of `_space`, `_index` and `_collation` define."""
-    indexes: dict[int, list[Any]] = {}
-    for key in sorted(index_rows):
-        row = codec.unpack(index_rows[key])
-        indexes.setdefault(row[0], []).append(row)
-    collations = {key[0]: codec.unpack(raw) for key, raw in collation_rows.items()}
-    found = []
-    for space_id, _, name, engine, field_count, given, fields, *_ in map(codec.unpack, spaces.values()):
-        own, flags = tuple(indexes.get(space_id, ())), space_flags(given)
-        found.append(
-            SpaceDefinition(
-                id=space_id,
-                name=name,
-                field_count=field_count,
-                format_rows=tuple(fields),
-                index_rows=own,
-                collation_rows=_used(collations, fields, own),
-                is_local=bool(flags.get("group_id")),
-                engine=engine,
-                is_temporary=is_temporary(flags),
-                is_synchronous=bool(flags.get("is_sync")),
-            )
-        )
-    return found
-
-
-def _used(collations: Mapping[int, Any], rows: Sequence[Any], indexes: Sequence[Any]) -> dict[int, Any]:
-    """The collations that fields and index parts use: a few of hundreds."""
-    parts = [part for index in indexes for part in index[5]]
-    named = {part.get("collation") for part in (*rows, *parts) if isinstance(part, dict)}
-    return {number: row for number, row in collations.items() if number in named}

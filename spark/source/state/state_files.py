@@ -28,7 +28,8 @@ from pyspark_tarantool.source.io.block_filter import BlockFilter
 from pyspark_tarantool.source.io.damage import DamageHandler
 from pyspark_tarantool.source.io.data_files import DataFile, DataFiles, LogPart
 from pyspark_tarantool.source.options import Mode, ReadOptions
-from pyspark_tarantool.source.schema.definitions import SpaceDefinition, read_system_rows
+from pyspark_tarantool.source.schema.definitions import SpaceDefinition
+from pyspark_tarantool.source.schema.system_rows import read_system_rows
 
 
 class Truncation(NamedTuple):

@@ -8,7 +8,8 @@ from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import Block, Row, decode_rows
 from pyspark_tarantool.source.io.damage import DamageHandler
 from pyspark_tarantool.source.io.data_files import DataFile
-from pyspark_tarantool.source.schema.definitions import Definitions, SystemRows, may_define, read_system_rows
+from pyspark_tarantool.source.schema.definitions import Definitions
+from pyspark_tarantool.source.schema.system_rows import SystemRows, may_define, read_system_rows
 from pyspark_tarantool.source.stream.offset import Offset
 
 

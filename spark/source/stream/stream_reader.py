@@ -25,7 +25,7 @@ from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import RowType
 from pyspark_tarantool.source.arrow.changes_columns import ChangesColumns
 from pyspark_tarantool.source.arrow.filters import Filters
-from pyspark_tarantool.source.batch.changes_reader import known_spaces, space_of
+from pyspark_tarantool.source.batch.changes_reader import known_spaces, space_of, without_earlier
 from pyspark_tarantool.source.batch.worker import WorkerSetup, ends_quietly
 from pyspark_tarantool.source.decode.cutoff import first_timestamp
 from pyspark_tarantool.source.decode.log_rows import LogRows
@@ -43,7 +43,8 @@ from pyspark_tarantool.source.options import (
     SchemaEvolution,
     TuplesAs,
 )
-from pyspark_tarantool.source.schema.definitions import Definitions, SpaceDefinition, read_definitions
+from pyspark_tarantool.source.schema.definitions import Definitions, SpaceDefinition
+from pyspark_tarantool.source.schema.system_rows import read_definitions
 from pyspark_tarantool.source.stream.format_changes import FIELDS_KEY, check_format, fields_of
 from pyspark_tarantool.source.stream.initial_snapshot import (
     SnapshotPart,
@@ -353,6 +354,7 @@ class ChangesStreamReader(WorkerSetup, DataSourceStreamReader, SupportsTriggerAv
             wanted |= (rows.replica_id == member) & (rows.lsn >= first) & (rows.lsn <= last)
         if partition.space_ids is not None:
             wanted &= np.isin(rows.space_id, list(partition.space_ids))
+            wanted = without_earlier(rows, wanted, partition.columns.space, self._options)
         if not self._options.show_nop:
             wanted &= rows.type != RowType.NOP
         return wanted

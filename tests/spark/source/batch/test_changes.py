@@ -32,7 +32,8 @@ from pyspark_tarantool.source.errors import SourceError
 from pyspark_tarantool.source.io.damage import DamageHandler
 from pyspark_tarantool.source.io.data_files import DataFiles
 from pyspark_tarantool.source.options import OnDamaged, ReadOptions
-from pyspark_tarantool.source.schema.definitions import SpaceDefinition, read_definitions
+from pyspark_tarantool.source.schema.definitions import SpaceDefinition
+from pyspark_tarantool.source.schema.system_rows import read_definitions
 from tests.spark.source.reading import Read
 from tests.storage.databases import JOBS, jobs_box, save
 from tests.storage.files import TIMESTAMP, Request, deletion, header, insertion, replacement, update, upsert
@@ -155,7 +156,7 @@ def test_the_schema_tells_the_reader_what_the_space_is(
     assert SpaceDefinition.unpack(packed).fields == jobs_definition(directory).fields
     with pytest.raises(ValueError, match="invalid definition of a space"):
         SpaceDefinition.unpack("AAAA")
-    monkeypatch.delattr("pyspark_tarantool.source.batch.changes_reader.read_definitions")
+    monkeypatch.delattr("pyspark_tarantool.source.batch.changes_reader.read_system_rows")
     assert Read(directory, schema, mode="changes", space="jobs").column("lsn") == [1, 2, 3, 4, 5, 7, 8, 9]
 
 

@@ -14,7 +14,7 @@ from pyspark_tarantool.source.io.byte_ranges import split_file
 from pyspark_tarantool.source.io.damage import DamageHandler
 from pyspark_tarantool.source.io.data_files import DataFiles
 from pyspark_tarantool.source.options import OnDamaged, ReadOptions
-from pyspark_tarantool.source.schema import definitions
+from pyspark_tarantool.source.schema import system_rows
 from tests.spark.source.changing_spaces import Database, primary, space
 from tests.storage.files import Request, insertion
 
@@ -37,7 +37,7 @@ def test_rows_that_define_spaces_are_found_in_all_parts_of_a_large_log(
     )
     files = DataFiles.find(ReadOptions.parse({"path": str(tmp_path), "mode": "changes"}))
     assert len(split_file(files.logs[-1], 1)) > 10
-    found = definitions.read_definitions(files.snapshots[-1], files.logs, DamageHandler(OnDamaged.FAIL))
+    found = system_rows.read_definitions(files.snapshots[-1], files.logs, DamageHandler(OnDamaged.FAIL))
     assert [field.name for field in found.space("tasks").fields] == ["id", "text"]
     assert [field.name for field in found.space("new").fields] == ["id", "name"]
     assert {"jobs", "old"}.isdisjoint(each.name for each in found.values())
@@ -53,5 +53,5 @@ def test_a_block_with_such_rows_is_known_by_its_bytes(
     row = b"\x82\x10" + bytes.fromhex(form % space_id) + b"\x21\x90"
     others = (b"\x82\x10\xcd\x02\x00\x21\x90" * (size // 7))[: int(size * place)]
     rest = b"\x82\x10\xcd\x02\x00\x21\x90" * int(size * (1 - place) / 7)
-    assert definitions.may_define(Block(0, 1, others + row + rest))
-    assert not definitions.may_define(Block(0, 1, others + rest))
+    assert system_rows.may_define(Block(0, 1, others + row + rest))
+    assert not system_rows.may_define(Block(0, 1, others + rest))
