@@ -154,6 +154,15 @@ class QueueSpace:
             for status in STATUSES:
                 self._see_newest(tube, status)
 
+    def renamed(self, before: str) -> None:
+        """Keep the policies of the tubes under the new name of the space.
+
+        Parameters:
+            before: the name before.
+        """
+        for tube in stored_policies(self._box, f"{before}/"):
+            self.policies[tube].rename(f"{before}/", f"{self.space.name}/")
+
     def stop(self) -> None:
         """Cancel the timer of a dropped space; waiting calls get an error."""
         self.due_timer.set(math.inf)

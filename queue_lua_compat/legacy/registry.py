@@ -10,10 +10,15 @@ from queue_lua_compat.legacy.arguments import text
 from queue_lua_compat.legacy.queue_space import QueueSpace
 from queue_lua_compat.legacy.statistics import Statistics
 from queue_lua_compat.lua_numbers import key_of
+from queue_lua_compat.policies.queue_policy import forget_policies
 
+_NAME: Final = 2
+"""The field of `_space` with the name."""
 _RESERVED: Final = range(256, 512)
 """The ids of system spaces."""
 _SPACE_OF_ZERO: Final = "queue_0"
+_TUBES: Final = "_queue"
+"""The space with the tubes of the queue module."""
 _KNOWN_MAX: Final = 1000
 """The maximum size of the cache of names: a number can be written in infinitely many ways."""
 
@@ -43,8 +48,18 @@ class Registry:
         for space in list(box.space):
             if QueueSpace.fits(space):
                 self._adopt(space)
+        if not box.is_read_only:
+            forget_policies(box, self._is_leftover)
         box.space["_space"].on_replace(self._definition_changed, undo=self._undone)
         box.space["_truncate"].on_replace(self._truncated)
+
+    def _is_leftover(self, policy: str) -> bool:
+        """Whether a policy's name is `SPACE/TUBE`, of no existing space, and no tube of the queue module."""
+        parts = policy.split("/")
+        spaces = self._box.space
+        if len(parts) == 1 or (_TUBES in spaces and spaces[_TUBES].get([policy]) is not None):
+            return False
+        return not any("/".join(parts[:count]) in spaces for count in range(1, len(parts)))
 
     def find(self, given: object) -> QueueSpace:
         """Find the space that a client means. It is created as admin, but used with the client's rights.
@@ -70,6 +85,8 @@ class Registry:
                 )
             else:
                 space = QueueSpace.create(self._box, name if number is None else f"queue_{number}", number)
+                prefix = f"{space.name}/"
+                forget_policies(self._box, lambda policy: policy.startswith(prefix))
             queue_space = self.spaces.get(space.id)
             if queue_space is None or not self._exists(queue_space):
                 queue_space = self._adopt(space)
@@ -106,8 +123,13 @@ class Registry:
     def _definition_changed(self, old: Tuple | None, new: Tuple | None) -> None:
         """Handle creating, renaming or dropping of a space, and its rollback."""
         self._known.clear()
-        queue_space = None if old is None or new is not None else self.spaces.get(old[0])
-        if queue_space is not None:
+        queue_space = None if old is None else self.spaces.get(old[0])
+        if queue_space is None or old is None:
+            return
+        if new is not None:
+            if new[_NAME] != old[_NAME]:
+                queue_space.renamed(old[_NAME])
+        else:
             self._box.on_commit(partial(self._dropped, queue_space))
             self._box.on_rollback(partial(self._not_dropped, queue_space))
 

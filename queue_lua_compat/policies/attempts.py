@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from iproto_server import Box, Tuple
-from queue_lua_compat.policies.spaces import ATTEMPTS, PolicySpace
+from queue_lua_compat.policies.spaces import ATTEMPTS, PolicySpace, move_rows
 
 _TASK_ID: Final = 1
 _OPTIONS: Final = 5
@@ -30,10 +30,13 @@ class Attempts:
     Parameters:
         box: the box.
         queue: the queue's name.
+
+    Attributes:
+        queue: the same.
     """
 
     def __init__(self, box: Box, queue: str) -> None:
-        self._queue = queue
+        self.queue = queue
         self._space = PolicySpace(box, ATTEMPTS)
 
     def open(self) -> None:
@@ -43,19 +46,19 @@ class Attempts:
     def any(self) -> bool:
         """Whether there is a row."""
         space = self._space.find()
-        return space is not None and space.index[0].first([self._queue]) is not None
+        return space is not None and space.index[0].first([self.queue]) is not None
 
     def any_with(self, option: str) -> bool:
         """Whether there is a task with an option of its own."""
         space = self._space.find()
         return space is not None and any(
-            option in row[_OPTIONS] for row in space.index[0].pairs([self._queue])
+            option in row[_OPTIONS] for row in space.index[0].pairs([self.queue])
         )
 
     def count(self, task_id: Any, cause: Cause) -> Tuple:
         """Count a failed attempt, and return the task's row."""
         space = self._space.open()
-        key = [self._queue, task_id]
+        key = [self.queue, task_id]
         row = space.update(key, (("+", _COUNTERS[cause], 1),))
         if row is None:
             row = space.insert([*key, *(int(other is cause) for other in Cause), {}])
@@ -63,7 +66,7 @@ class Attempts:
 
     def set_options(self, task_id: Any, options: Mapping[str, Any]) -> None:
         """Store the options of a new task."""
-        self._space.open().replace([self._queue, task_id, 0, 0, 0, dict(options)])
+        self._space.open().replace([self.queue, task_id, 0, 0, 0, dict(options)])
 
     def options(self, task_id: Any) -> Mapping[str, Any]:
         """Return the options of a task."""
@@ -80,25 +83,29 @@ class Attempts:
         row = self._get(task_id)
         if row is not None:
             self.remove(task_id)
-            other._space.open().replace([other._queue, new_id, *row[2:_OPTIONS], {}])
+            other._space.open().replace([other.queue, new_id, *row[2:_OPTIONS], {}])
+
+    def rename(self, queue: str) -> None:
+        """Move the rows to another name of the queue; `queue` stays for the caller to change."""
+        move_rows(self._space, self.queue, queue)
 
     def remove(self, task_id: Any) -> None:
         """Remove the row of a task, if there is one."""
         space = self._space.find()
         if space is not None:
-            space.delete([self._queue, task_id])
+            space.delete([self.queue, task_id])
 
     def remove_where(self, is_gone: Callable[[Any], bool]) -> None:
         """Remove the rows of tasks for whose ids a function returns True."""
         space = self._space.find()
         if space is not None:
-            for row in list(space.index[0].pairs([self._queue])):
+            for row in list(space.index[0].pairs([self.queue])):
                 if is_gone(row[_TASK_ID]):
                     self.remove(row[_TASK_ID])
 
     def _get(self, task_id: Any) -> Tuple | None:
         space = self._space.find()
-        return None if space is None else space.get([self._queue, task_id])
+        return None if space is None else space.get([self.queue, task_id])
 
 
 def total(row: Tuple) -> int:

@@ -108,6 +108,8 @@ class QueuePolicy:
         self._attempts.remove_where(lambda task_id: not exists(task_id))
         self._unique_keys.tasks_removed(lambda task_id: not exists(task_id))
         self._has_attempts, self._has_keys = self._attempts.any(), self._unique_keys.any()
+        if self._has_keys:
+            self._unique_keys.open()
         self.has_rows = self._has_attempts or self._has_keys
         self._has_own_times = self._attempts.any_with("ttr")
         self.limits_time = self._has_own_times or self.options.ttr is not None
@@ -166,15 +168,46 @@ class QueuePolicy:
         """Make this the queue of another queue's dead letters."""
         self._store(_DEAD_LETTERS_OF, queue)
 
+    def rename(self, before: str, after: str) -> None:
+        """Keep all rows under another name: the space of the queue has been renamed.
+
+        Parameters:
+            before, after: what the names of the queue, and of the one whose dead letters it has, begin with.
+        """
+        renamed = after + self.queue.removeprefix(before)
+        self._as_admin(self._move, renamed, before, after)
+        self._box.on_rollback(partial(self._set_name, self.queue))
+        self._set_name(renamed)
+
+    def _move(self, renamed: str, before: str, after: str) -> None:
+        self._attempts.rename(renamed)
+        self._unique_keys.rename(renamed)
+        row = self._row()
+        if row is not None:
+            origin = row[_DEAD_LETTERS_OF]
+            if origin.startswith(before):
+                origin = after + origin.removeprefix(before)
+                self.dead_letters_of = origin
+            space = self._settings.open()
+            space.delete([self.queue])
+            space.replace([renamed, row[_STATE], origin, *row[_OPTIONS:]])
+
+    def _set_name(self, queue: str) -> None:
+        self.queue = self._attempts.queue = self._unique_keys.queue = queue
+
     def forget(self) -> None:
-        """Remove all rows: the queue is dropped."""
+        """Remove all rows, and keys that are remembered: the queue is dropped, or has just been created.
+
+        Earlier versions left keys of dropped queues.
+        """
         self._as_admin(self._forget)
 
     def _forget(self) -> None:
         space = self._settings.find()
         if space is not None:
             space.delete([self.queue])
-        self.truncated()
+        self._attempts.remove_where(lambda _: True)
+        self._unique_keys.remove_all()
 
     def _store(self, field: int, value: object) -> None:
         self._as_admin(self._write, field, value)
@@ -337,3 +370,18 @@ def _stored_policies(box: Box, prefix: str) -> set[str]:
             names.add(row[0].removeprefix(prefix))
             row = next(space.index[0].pairs([row[0]], iterator="GT"), None)
     return names
+
+
+def forget_policies(box: Box, is_leftover: Callable[[str], bool]) -> None:
+    """Remove all rows of queues that do not exist any more.
+
+    Parameters:
+        box: the box.
+        is_leftover: returns whether the queue with a name belongs to the caller's dialect and does not exist.
+    """
+    for name in filter(is_leftover, sorted(stored_policies(box, ""))):
+        QueuePolicy(box, name, (), {}, _nothing, _nothing).forget()
+
+
+def _nothing() -> None:
+    """Such a queue has neither waiting calls nor dead letters."""

@@ -101,3 +101,12 @@ class PolicySpace:
         space = self.find()
         assert space is not None
         return space
+
+
+def move_rows(policy_space: PolicySpace, before: str, after: str) -> None:
+    """Give the rows of a queue, which begin with its name and their key, another name."""
+    space = policy_space.find()
+    if space is not None:
+        for row in list(space.index[0].pairs([before])):
+            space.delete(row[:2])
+            space.replace([after, *row[1:]])

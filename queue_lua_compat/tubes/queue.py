@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from iproto_server import Application, Box, BoxError, ManagedQueue, Tuple
 from queue_lua_compat.policies.options import QUEUE_OPTIONS
-from queue_lua_compat.policies.queue_policy import DEAD_LETTERS
+from queue_lua_compat.policies.queue_policy import DEAD_LETTERS, forget_policies
 from queue_lua_compat.retries import Retries
 from queue_lua_compat.tubes import system_spaces
 from queue_lua_compat.tubes.arguments import as_text, lua_text, options_of
@@ -35,6 +35,8 @@ _KEPT: Final = "queue_lua_compat.tubes"
 _INIT: Final = "INIT"
 _RUNNING: Final = "RUNNING"
 _WAITING: Final = "WAITING"
+_TUTORIALS: Final = frozenset({"queue", "queue_dlq"})
+"""The queues of the tutorial, which share the spaces of policies; names of the legacy queue have a slash."""
 
 _Taken = tuple[str, int, Any]
 """A taken task: its session's UUID, its tube's number, its id."""
@@ -119,8 +121,13 @@ class Queue:
         for space in (system_spaces.CONSUMERS, system_spaces.SESSION_IDS):
             for row in box.space[space].select():
                 box.space[space].delete([row[0], row[1]] if space == system_spaces.CONSUMERS else [row[0]])
+        forget_policies(box, self._is_leftover)
         self._start_tubes()
         self._sessions.start()
+
+    def _is_leftover(self, name: str) -> bool:
+        is_ours = "/" not in name and name not in _TUTORIALS
+        return is_ours and self._box.space[QUEUE].get([name]) is None
 
     def _resume(self) -> None:
         """Continue after a reload: taken tasks, sessions and waiting calls persist."""
@@ -233,6 +240,7 @@ class Queue:
         if name in box.space and given["if_not_exists"] is False:
             raise BoxError.procedure(f"Space '{name}' already exists")
         row = box.space[QUEUE].get([name])
+        is_new = row is None and name not in box.space
         if row is not None:
             tube = self._recreate(row)
         else:
@@ -241,6 +249,8 @@ class Queue:
             number: int = 0 if last is None else last[1] + 1
             tube = self._add(name, kind, number, driver, given)
             box.space[QUEUE].insert([name, number, name, kind, given])
+        if is_new:
+            tube.policy.forget()
         tube.policy.check({})
         tube.start()
         tube.policy.prepare()

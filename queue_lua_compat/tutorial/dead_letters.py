@@ -45,6 +45,7 @@ class DeadLetters:
         if NAME in self._box.space:
             raise BoxError.procedure(f'the space "{NAME}" exists, and has no dead letters of "{SPACE}"')
         self._follow(create_space(self._box, NAME))
+        self.policy.forget()
         self.policy.mark_dead_letters_of(SPACE)
 
     def add(self, task: Tuple, policy: QueuePolicy) -> None:

@@ -88,6 +88,7 @@ class TutorialQueue:
         kept: dict[str, Any] = box.keep(_KEPT, dict)
         is_start = not kept
         self._box = box
+        is_new = SPACE not in box.space
         self._space = create_space(box).beyond_memory_limit()  # inserts are limited
         self._session = box.session
         self._transactions = box.transactions
@@ -111,6 +112,8 @@ class TutorialQueue:
         self._policy = QueuePolicy(
             box, SPACE, (*QUEUE_OPTIONS, "ttr"), {}, self._wake_all, self._dead_letters.open
         )
+        if is_new:
+            self._policy.forget()
         self._policy.start(lambda key: self._space.get(key) is not None)
         self._dead_letters.start()
         self._times_to_run = TimesToRun(box, self._time_out, kept.setdefault("times to run", {}))

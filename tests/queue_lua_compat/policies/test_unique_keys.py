@@ -75,16 +75,6 @@ def test_a_failed_transaction_forgets_the_key(world: World, client: Any) -> None
     assert world.tasks() == {"y": READY}
 
 
-def test_expired_keys_are_removed_by_later_puts(world: World, client: Any, clock: ManualClock) -> None:
-    for number in range(20):
-        world.put(client, number, unique_key=f"order {number}", unique_for=60)
-        world.ack(client, world.take(client))
-    clock.advance(60)
-    for number in range(12):
-        world.put(client, number, unique_key=f"new {number}")
-    assert world.box.space["_queue_unique_keys"].len() == 12
-
-
 def test_a_task_deleted_by_its_limit_is_gone(world: World, client: Any) -> None:
     world.put(client, "poison", unique_key="order 7", unique_for=60, release_limit=1)
     world.fail("releases")
