@@ -147,10 +147,12 @@ class QueueSpace:
     def _scan(self) -> None:
         """Release tasks that were taken before a restart, and find the newest creation time."""
         for tube in list(self.tubes()):
-            for row in list(self.in_order.pairs([tube, TAKEN])):
-                logger.info("released %s of tube %s at start", row[ID], tube)
+            taken = list(self.in_order.pairs([tube, TAKEN]))
+            for row in taken:
                 self.make_ready(row)
                 self.statistics.count(self.label, tube, "ready_by_restart")
+            if taken:
+                logger.info("released tasks of tube %s at start: %d", tube, len(taken))
             for status in STATUSES:
                 self._see_newest(tube, status)
 

@@ -6,6 +6,7 @@ Source: README of github.com/tarantool/queue, "Using the queue module".
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, Final
@@ -37,6 +38,8 @@ _RUNNING: Final = "RUNNING"
 _WAITING: Final = "WAITING"
 _TUTORIALS: Final = frozenset({"queue", "queue_dlq"})
 """The queues of the tutorial, which share the spaces of policies; names of the legacy queue have a slash."""
+_LOGGED_TUBES: Final = 3
+"""Maximum number of lines in the log about the end of a session."""
 
 _Taken = tuple[str, int, Any]
 """A taken task: its session's UUID, its tube's number, its id."""
@@ -404,6 +407,7 @@ class Queue:
         """Release the tasks of a session. A task that cannot be released does not affect others."""
         box = self._box
         failed: list[_Taken] = []
+        released: Counter[str] = Counter()
         cause: BaseException | None = None
         for taken in box.space[TAKEN].index["uuid"].select([session_uuid]):
             row = box.space[QUEUE].index["tube_id"].get([taken[0]])
@@ -412,12 +416,14 @@ class Queue:
                 logger.error("Inconsistent queue state: tube %d not found", taken[0])
                 box.space[TAKEN].delete([taken[0], taken[1]])
             else:
-                logger.warning("a session is closed, releasing task %s (%s)", taken[1], tube.name)
+                released[tube.name] += 1
                 try:
                     box.atomic(tube.give_back, taken[1])
                 except BaseException as error:  # noqa: BLE001  # a trigger or callback may raise anything
                     failed.append((session_uuid, taken[0], taken[1]))
                     cause = cause or error
+        for name, count in released.most_common(_LOGGED_TUBES):
+            logger.warning('a session is closed: releasing tasks of tube "%s": %d', name, count)
         if failed:
             logger.error("cannot release tasks of a session, trying again: %d", len(failed), exc_info=cause)
             box.on_commit(partial(self._released.later, failed))

@@ -136,9 +136,11 @@ class TutorialQueue:
 
     def _start(self) -> None:
         """Release the tasks that were taken when the server stopped."""
-        for task in list(self._ready.pairs([TAKEN])):
+        taken = list(self._ready.pairs([TAKEN]))
+        for task in taken:
             self._space.update(task[0], _TAKE_BACK)
-            logger.info("released %s at start", task[0])
+        if taken:
+            logger.info("released tasks at start: %d", len(taken))
 
     # -- procedures --
 
@@ -457,7 +459,7 @@ class TutorialQueue:
         """Take a task away from its consumer, whose time to run is over."""
         task = self._space.get(key)
         if task is not None and task[STATUS] == TAKEN:
-            logger.info("the time to run of the task %s is over", key)
+            logger.warning("the time to run of the task %s is over", key)  # a warning: it may repeat often
             self._fail(key, Cause.TIMEOUT)
 
     # -- changes of the space --

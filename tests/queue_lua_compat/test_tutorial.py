@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from decimal import Decimal
 
@@ -329,11 +330,16 @@ class TestConnections:
 
 
 class TestStart:
-    def test_taken_tasks_are_released(self, server: QueueServer, client: Client) -> None:
-        client.call("put", "x")
-        client.call("take")
+    def test_taken_tasks_are_released(
+        self, server: QueueServer, client: Client, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        caplog.set_level(logging.INFO)
+        for _ in range(20):
+            client.call("put", "x")
+            client.call("take")
         server.restart()
-        assert server.stats == {"total": 1, "ready": 1, "waiting": 0, "taken": 0}
+        assert server.stats == {"total": 20, "ready": 20, "waiting": 0, "taken": 0}
+        assert [text for text in caplog.messages if "at start" in text] == ["released tasks at start: 20"]
 
     def test_delayed_tasks_are_still_delayed(
         self, clock: ManualClock, server: QueueServer, client: Client

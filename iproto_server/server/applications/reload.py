@@ -16,11 +16,12 @@ import signal
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from iproto_server.app import RELOAD, RELOAD_COUNT, Application, Procedures
 from iproto_server.box import Box, Waiter
 from iproto_server.box.api.generation import CodeGeneration
+from iproto_server.box.clock import Timer
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.importer import ImportAnew
 from iproto_server.server.application_errors import procedure_error, text_of
@@ -33,12 +34,16 @@ from iproto_server.server.service_manager import ServiceManager
 
 logger = logging.getLogger("iproto_server.server")
 
+SIGNAL_PAUSE: Final = 1.0
+"""Seconds after a reload in which signals wait, so that many of them make one reload."""
 LAST_GRACE = 0.5
 """Seconds for a reload to end after the stop of the server has cancelled it."""
 
 
 class Reload:
     """Reloads the applications of a server, one reload at a time.
+
+    A reload that waits for its turn answers all requests that come until it begins.
 
     Parameters:
         state: the server's state.
@@ -76,12 +81,21 @@ class Reload:
         self.failure: str | None = None
         self._turn = asyncio.Lock()
         self._tasks: set[asyncio.Task[int]] = set()
+        self._waiting: asyncio.Task[int] | None = None
+        self._signal_timer: Timer | None = None
+        self._signals_wait_until = 0.0
         calls.own.update({RELOAD: self._called, RELOAD_COUNT: self._count})
 
     # -- requests for a reload --
 
     def on_signal(self) -> None:
         """Start a reload because of SIGHUP; its result is logged."""
+        if self._signal_timer is None:
+            pause = max(0.0, self._signals_wait_until - self._now())
+            self._signal_timer = self._box.clock.call_later(pause, self._begin_by_signal)
+
+    def _begin_by_signal(self) -> None:
+        self._signal_timer = None
         logger.info("reloading on %s", signal.SIGHUP.name)
         self._begin(_retrieve_exception)
 
@@ -97,14 +111,18 @@ class Reload:
         return self._box.generation
 
     def _begin(self, done: Callable[[asyncio.Task[int]], object]) -> None:
-        # The loop's task factory would run it in the caller's transaction.
-        task = asyncio.Task(self.reload(), loop=asyncio.get_running_loop())
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task = self._waiting
+        if task is None:
+            # The loop's task factory would run it in the caller's transaction.
+            task = self._waiting = asyncio.Task(self.reload(), loop=asyncio.get_running_loop())
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
         task.add_done_callback(done)
 
     async def finish(self, deadline: Deadline) -> None:
         """Wait for the requested reloads, and cancel them at the deadline."""
+        if self._signal_timer is not None:
+            self._signal_timer.cancel()
         await deadline.wait(self._tasks)
         for task in self._tasks:
             task.cancel()
@@ -122,6 +140,8 @@ class Reload:
             BoxError: PROC_LUA, the reload failed, and the old generation stays in force.
         """
         async with self._turn:
+            if asyncio.current_task() is self._waiting:
+                self._waiting = None
             begun = self._now()
             self._manager.reloading()
             # Certificates are independent of the applications, so they are read even if the reload fails.
@@ -147,6 +167,7 @@ class Reload:
                 self._manager.reloaded()
                 raise BoxError.procedure(failure) from error
             finally:
+                self._signals_wait_until = self._now() + SIGNAL_PAUSE
                 asyncio.get_running_loop().call_soon(_collect)
             seconds = self._now() - begun
             logger.info("reloaded in %.1f ms, this is generation %d", seconds * 1000, self._box.generation)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from typing import Any
 
@@ -171,6 +172,19 @@ class TestTimeToRelease:
         clock.advance(11)
         assert clock.pending == before
         assert waiting_server.rows("_queue_session_ids") == []
+
+    def test_the_end_of_a_session_with_many_tasks_is_one_line(
+        self, server: TubesServer, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        consumer, other = server.connect(), server.connect()
+        consumer.call("queue.create_tube", "jobs", "fifo")
+        for number in range(50):
+            consumer.call("queue.tube.jobs:put", number)
+            consumer.call("queue.tube.jobs:take", 0)
+        consumer.close()
+        assert other.call("queue.statistics", "jobs")["tasks"]["ready"] == 50
+        messages = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
+        assert messages == ['a session is closed: releasing tasks of tube "jobs": 50']
 
     def test_a_closed_connection_without_a_session_leaves_nothing(self, server: TubesServer) -> None:
         server.connect().close()

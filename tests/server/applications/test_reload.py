@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 from textwrap import dedent
 
 import pytest
 
+from iproto_server.server.applications import reload
 from tests.conftest import StartServer
 from tests.iproto_client import (
     BEGIN,
@@ -95,6 +97,33 @@ class TestNewCode:
         server = start_server(["reloaded_jobs:app"], environment={"PYTHONPATH": _python_path(code)})
         with IprotoClient.at(server.address) as client:
             assert client.call("package.reload.count").data == [1]
+
+    def test_many_signals_make_one_reload(self, code: Reloadable, monkeypatch: pytest.MonkeyPatch) -> None:
+        """And one more if they come after it has begun, because the files may have changed since."""
+        monkeypatch.setattr(reload, "SIGNAL_PAUSE", 0.1)
+        code.version("one")
+        client = code.start()
+        server = code.server.server
+
+        async def signals(generation: int) -> None:
+            for _ in range(20):
+                server.reload_soon()
+            for _ in range(2000):
+                if server.box.generation >= generation:
+                    break
+                await asyncio.sleep(0.01)
+
+        for generation in (2, 3):
+            code.server.run(signals(generation))
+        assert client.call("package.reload").data == [4]
+
+    def test_calls_that_wait_for_their_turn_share_a_reload(self, code: Reloadable) -> None:
+        code.version("one")
+        client = code.start()
+        sent = [send_call(client, "package.reload") for _ in range(20)]
+        answers = sorted(client.receive().data[0] for _ in sent)
+        assert answers[-1] <= 4
+        assert client.call("package.reload.count").data == [answers[-1]]
 
     def test_modules_beside_a_module_are_new_too(self, code: Reloadable) -> None:
         code.write("NUMBER = 1\n", "reloaded_numbers", head="")
