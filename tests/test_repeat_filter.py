@@ -99,6 +99,25 @@ def test_errors_from_other_places_are_of_another_kind(log: Log) -> None:
     assert log.tracebacks == 2
 
 
+class UnreadableError(Exception):
+    """Its text cannot be read."""
+
+    def __str__(self) -> str:
+        raise SystemExit(9)
+
+
+def test_the_text_of_an_exception_may_raise(log: Log) -> None:
+    for _ in range(2):
+        try:
+            raise UnreadableError
+        except UnreadableError:
+            logger.exception("cannot process %s", "tasks")
+    assert log.read() == [
+        ("cannot process tasks", {}),
+        ("cannot process tasks", {"error": "UnreadableError: <the text of the exception cannot be read>"}),
+    ]
+
+
 def test_after_quiet_time_a_kind_begins_anew(log: Log) -> None:
     for _ in range(BURST):
         logger.warning("refused")
