@@ -66,7 +66,7 @@ TEST_PROGRAMS := tarantool:tarantool tarantoolctl:tarantool java:default-jre-hea
 	MR/Tarantool/Box.pm:libmr-tarantool-perl beanstalkd:beanstalkd redis-server:redis-server \
 	systemd-analyze:systemd
 
-.PHONY: help run check check-engine engine-library check-asan test check-durations crash worker-kills docs fuzz fuzz-asan queue-streams diff lint bench bench-pieces bench-baselines bench-persistence bench-misbehaviour bench-metrics bench-policies bench-queues bench-pipeline bench-server-read format test-programs node-packages clean
+.PHONY: help run check check-engine engine-library check-asan test check-durations crash worker-kills docs fuzz fuzz-asan queue-streams diff lint bench bench-pieces bench-baselines bench-persistence bench-misbehaviour bench-faults bench-metrics bench-policies bench-queues bench-pipeline bench-server-read format test-programs node-packages clean
 
 run: $(VENV)/.installed ## serve the tutorial's queue on 127.0.0.1:3301 with its data in ./data: PORT=3301
 	$(IN_VENV)/iproto-server serve queue_lua_compat.tutorial:app --listen 127.0.0.1:$(PORT) --work-dir ./data
@@ -158,6 +158,9 @@ bench-persistence: $(BENCH_VENV)/.installed ## recovery, snapshots and each wal_
 
 bench-misbehaviour: $(BENCH_VENV)/.installed ## latency of well-behaved clients beside hostile ones
 	$(BENCH_VENV)/bin/python -m bench.scenarios.hostile_load $(BENCH_ARGS)
+
+bench-faults: $(BENCH_VENV)/.installed ## log and latency of a server with a full disk, full memory, a raising callback, hostile clients
+	$(BENCH_VENV)/bin/python -m bench.scenarios.faults $(BENCH_ARGS)
 
 bench-metrics: $(BENCH_VENV)/.installed ## cost of metrics that are read each second
 	$(BENCH_VENV)/bin/python -m bench.scenarios.metrics $(BENCH_ARGS)

@@ -62,6 +62,11 @@ class ServerProcess:
         return self._process.pid
 
     @property
+    def output(self) -> str:
+        """Its output."""
+        return self._output.read_text(errors="replace")
+
+    @property
     def lines_written(self) -> int:
         """The number of lines in its output."""
         return self._output.read_bytes().count(b"\n")
