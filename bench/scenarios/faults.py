@@ -165,7 +165,7 @@ def free_port() -> int:
 
 
 def use_up_memory(client: Client) -> int:
-    """Put tasks until one is refused, and return their number. They are delayed, so that nobody takes them."""
+    """Put tasks until one is refused, and return their number. Their delay keeps them from being taken."""
     for count in itertools.count():
         if client.call("put", _FILLER, {"delay": 86_400}) is None:
             return count
