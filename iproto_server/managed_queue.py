@@ -12,7 +12,7 @@ The server's procedures `operator.…`, its metrics and its commands use them.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import accumulate
@@ -316,3 +316,34 @@ class ManagedQueue(Protocol):
 
     def configure(self, options: Mapping[str, object]) -> None:
         """Change options of the queue's policy; nil restores an option."""
+
+
+class WalkedQueue(Protocol):
+    """A `ManagedQueue` whose tasks can be looked at in slices, however many there are."""
+
+    def walk(
+        self, state: TaskState | None, *, after: int | str | None = None, older: float | None = None
+    ) -> Generator[TaskInfo | None, None, None]:
+        """Yield the tasks of `ManagedQueue.tasks`, and None for each one that is too young.
+
+        Others may change the queue between two of them.
+        """
+
+
+class NamedQueues:
+    """Many queues, each of which is made when it is asked for: what the function of `@app.queues` may return.
+
+    Parameters:
+        names: the names of all queues.
+        find: returns the queue of a name, or None if there is none.
+    """
+
+    def __init__(self, names: Iterable[str], find: Callable[[str], ManagedQueue | None]) -> None:
+        self.names = names
+        self.find = find
+
+    def __iter__(self) -> Iterator[ManagedQueue]:
+        for name in sorted(self.names):
+            queue = self.find(name)
+            if queue is not None:
+                yield queue

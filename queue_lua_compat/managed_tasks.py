@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Final
 
 from iproto_server import Box, BoxError, ManagedQueue, QueueState, TaskInfo, TaskState, Tuple
@@ -13,7 +13,7 @@ from queue_lua_compat.policies.queue_policy import QueuePolicy
 from queue_lua_compat.task_times import TaskTimes
 
 _LOOKED_AT_MAX: Final = 20_000
-"""The maximum number of tasks that one call looks at, which takes some 50 ms."""
+"""The maximum number of tasks that are looked at in one piece."""
 
 _AGES_MAX: Final = 1000
 """The maximum number of tasks, or of priorities, among which the oldest one is searched for."""
@@ -165,20 +165,26 @@ class ManagedTasks(ABC):
         found: list[TaskInfo] = []
         if limit < 1:
             return found
-        latest = None if older is None else self.now() - older
-        for looked_at, row in enumerate(self.in_order(state, after)):
-            if looked_at >= _LOOKED_AT_MAX and latest is not None:
+        for looked_at, info in enumerate(self.walk(state, after=after, older=older)):
+            if looked_at >= _LOOKED_AT_MAX and older is not None:
                 raise BoxError.procedure(
-                    f"more than {_LOOKED_AT_MAX} tasks would have to be looked at: give a state, or no age"
+                    f"more than {_LOOKED_AT_MAX} tasks would have to be looked at in one piece: walk them"
                 )
+            if info is not None:
+                found.append(info)
+                if len(found) >= limit:
+                    break
+        return found
+
+    def walk(
+        self, state: TaskState | None, *, after: int | str | None = None, older: float | None = None
+    ) -> Generator[TaskInfo | None, None, None]:
+        """See `WalkedQueue`."""
+        latest = None if older is None else self.now() - older
+        for row in self.in_order(state, after):
             info = self.info(row)
             since = info.taken_at if info.state == TaskState.TAKEN else info.created
-            if latest is not None and (since is None or since > latest):
-                continue
-            found.append(info)
-            if len(found) >= limit:
-                break
-        return found
+            yield info if latest is None or (since is not None and since <= latest) else None
 
     def task(self, task_id: int | str) -> TaskInfo | None:
         """See `ManagedQueue`."""

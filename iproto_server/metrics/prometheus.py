@@ -6,11 +6,10 @@ import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 
 from iproto_server.box.api.box import Box
-from iproto_server.managed_queue import ManagedQueue
 from iproto_server.metrics.application_metrics import application_families, defined_families
 from iproto_server.metrics.exposition import Family
 from iproto_server.metrics.loop_lag import LoopLag
-from iproto_server.metrics.queue_metrics import QueueMetrics
+from iproto_server.metrics.queue_metrics import QueueMetrics, Queues
 from iproto_server.metrics.schedule_metrics import Schedules, schedule_families
 from iproto_server.metrics.server_metrics import counter_families
 from iproto_server.metrics.tarantool_metrics import tarantool_families
@@ -39,7 +38,7 @@ class PrometheusMetrics:
         lag: LoopLag,
         counters: Callable[[], Counters],
         application_counters: Callable[[], Iterable[tuple[str, str, int | float]]],
-        queues: Callable[[], Iterable[ManagedQueue]],
+        queues: Callable[[], Queues],
         max_queues: int,
         schedules: Callable[[], Schedules],
     ) -> None:

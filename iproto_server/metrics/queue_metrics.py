@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sized
 from dataclasses import dataclass
 from itertools import islice
-from typing import Final, TypeVar
+from typing import Final, Protocol, TypeVar
 
 from iproto_server.box.api.box import Box
 from iproto_server.managed_queue import Histogram, ManagedQueue, TaskState
@@ -19,6 +19,10 @@ logger = logging.getLogger("iproto_server.server")
 
 READ_AT_ONCE: Final = 10
 """Queues that are read in one iteration of the event loop."""
+
+
+class Queues(Sized, Iterable[ManagedQueue], Protocol):
+    """Queues in the order of their names; each may be made when it is reached."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +47,7 @@ class QueueMetrics:
         max_queues: maximum number of queues with series.
     """
 
-    def __init__(self, box: Box, queues: Callable[[], Iterable[ManagedQueue]], max_queues: int) -> None:
+    def __init__(self, box: Box, queues: Callable[[], Queues], max_queues: int) -> None:
         self._box = box
         self._queues = queues
         self._max_queues = max_queues
@@ -51,9 +55,10 @@ class QueueMetrics:
 
     async def families(self) -> AsyncIterator[Family]:
         """Yield the metrics of all queues. Queues that cannot be read are left out, which is logged once."""
+        queues = self._run(self._queues)
         # A name is there once, because two series of the same labels make a page invalid.
-        queues = self._run(lambda: {queue.name: queue for queue in self._queues()})
-        shown = islice(queues.values(), self._max_queues)
+        unique = self._run(lambda: {queue.name: queue for queue in islice(queues, self._max_queues)})
+        shown = iter(unique.values())
         figures: list[_Figures] = []
         while part := list(islice(shown, READ_AT_ONCE)):
             figures += [read for queue in part if (read := self._read(queue)) is not None]

@@ -3,12 +3,12 @@
 As any call they need the privilege EXECUTE. Reading also needs READ on the universe, a repair WRITE as well,
 and a backup all that the role `super` has for data and its definitions, unless EXECUTE is granted on the
 function of that name. They work as the server itself. A call is a transaction: it takes effect for all of its
-tasks or for none.
+tasks or for none. Only repairs of more than `REPAIRS` tasks, and `kick`, work in slices, each a transaction.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from inspect import signature
 from typing import Any, Final
@@ -16,12 +16,13 @@ from typing import Any, Final
 from iproto_server.box import Box, Waiter
 from iproto_server.box.access.access_control import ADMIN, Credentials, Privilege, denied
 from iproto_server.box.access.session import ActingAs
+from iproto_server.box.api.slices import Steps
 from iproto_server.errors import BoxError
 from iproto_server.managed_queue import ManagedQueue, TaskInfo, TaskState
 from iproto_server.server.applications.application_queues import ApplicationQueues
 from iproto_server.server.backup_reader import BackupReader
 from iproto_server.server.operator_log import log_action
-from iproto_server.server.operator_view import OperatorView, Record, describe_queue, describe_task
+from iproto_server.server.operator_view import OperatorView, Record, describe_queue, describe_task, walk
 from iproto_server.server.schedules.schedule_calls import ScheduleCalls
 
 PREFIX: Final = "operator."
@@ -29,7 +30,11 @@ PREFIX: Final = "operator."
 PAGE_MAX: Final = 1000
 """The maximum number of tasks, or queues, in an answer, and of tasks in a repair."""
 KICK_MAX: Final = 10_000
-"""The maximum number of tasks that one call kicks, some 50 ms."""
+"""The maximum number of tasks that one call kicks."""
+REPAIRS: Final = 50
+"""The maximum number of repairs in a slice, a transaction: all of its tasks are repaired, or none."""
+READS: Final = 20
+"""The maximum number of queues, tasks or sessions that are read in a slice, some 20 to 100 µs each."""
 _PAGE: Final = 100
 _LOGGED_MAX: Final = 20
 """The maximum number of ids in a line of the log."""
@@ -119,7 +124,7 @@ class OperatorCalls:
         """Return the state of the server; see `OperatorView.status`."""
         return self._view.status()
 
-    def queues(self, options: object = None) -> list[Record]:
+    def queues(self, options: object = None) -> list[Record] | Waiter:
         """Return the queues in the order of their names.
 
         Parameters:
@@ -129,7 +134,7 @@ class OperatorCalls:
         after = given.get("after")
         if after is not None and not isinstance(after, str):
             raise BoxError.procedure("after must be the name of a queue")
-        return self._view.queues(_limit(given, PAGE_MAX), after)
+        return self._in_slices(self._view.queues(_limit(given, PAGE_MAX), after))
 
     def queue(self, name: object = None) -> Record:
         """Return the figures of a queue.
@@ -139,15 +144,15 @@ class OperatorCalls:
         """
         return describe_queue(self._queue(name))
 
-    def sessions(self, options: object = None) -> list[Record]:
+    def sessions(self, options: object = None) -> list[Record] | Waiter:
         """Return the sessions with the tasks that they have taken.
 
         Parameters:
             options: `limit`: the maximum number of tasks shown for each session.
         """
-        return self._view.sessions(_limit(_options(options, "limit"), _PAGE))
+        return self._in_slices(self._view.sessions(_limit(_options(options, "limit"), _PAGE)))
 
-    def tasks(self, queue: object = None, options: object = None) -> list[Record]:
+    def tasks(self, queue: object = None, options: object = None) -> list[Record] | Waiter:
         """Return tasks of a queue; see `ManagedQueue.tasks`.
 
         Parameters:
@@ -158,13 +163,15 @@ class OperatorCalls:
         state, after, older = (given.get(name) for name in ("state", "after", "older"))
         if older is not None and (isinstance(older, bool) or not isinstance(older, int | float)):
             raise BoxError.procedure("older must be a number of seconds")
-        found = self._queue(queue).tasks(
+        limit = _limit(given, _PAGE)
+        tasks = walk(
+            self._queue(queue),
             None if state is None else _state(state),
-            limit=_limit(given, _PAGE),
-            after=None if after is None else _id(after),
-            older=None if older is None else float(older),
+            limit,
+            None if after is None else _id(after),
+            None if older is None else float(older),
         )
-        return [describe_task(task) for task in found]
+        return self._in_slices(_page(tasks, limit))
 
     def task(self, queue: object = None, task_id: object = None) -> Record | None:
         """Return a task of a queue, or None.
@@ -193,7 +200,7 @@ class OperatorCalls:
         self._log("put", found, [task.id])
         return describe_task(task)
 
-    def release(self, queue: object = None, ids: object = None) -> list[Record]:
+    def release(self, queue: object = None, ids: object = None) -> list[Record] | Waiter:
         """Make tasks ready that are taken, delayed or buried, and return them.
 
         Parameters:
@@ -202,16 +209,18 @@ class OperatorCalls:
         """
         return self._repair("release", queue, ids, lambda found, task_id: found.release(task_id))
 
-    def bury(self, queue: object = None, ids: object = None) -> list[Record]:
+    def bury(self, queue: object = None, ids: object = None) -> list[Record] | Waiter:
         """Bury tasks, and return them; as `release`."""
         return self._repair("bury", queue, ids, lambda found, task_id: found.bury(task_id))
 
-    def delete(self, queue: object = None, ids: object = None) -> list[Record]:
+    def delete(self, queue: object = None, ids: object = None) -> list[Record] | Waiter:
         """Delete tasks, and return them as they were; as `release`."""
         return self._repair("delete", queue, ids, lambda found, task_id: found.delete(task_id))
 
-    def kick(self, queue: object = None, count: object = 1) -> int:
+    def kick(self, queue: object = None, count: object = 1) -> int | Waiter:
         """Make buried tasks ready, the first ones first, and return their number.
+
+        It works in slices, each of which is a transaction of its own.
 
         Parameters:
             queue: the queue's name.
@@ -220,11 +229,17 @@ class OperatorCalls:
         if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= KICK_MAX:
             raise BoxError.procedure(f"the number of tasks must be 1 to {KICK_MAX}")
         found = self._with_action(queue, "kick")
-        kicked = found.kick(count)
-        self._log("kick", found, [], count=kicked)
+        return self._box.in_slices(self._kick(found, count))
+
+    def _kick(self, queue: ManagedQueue, count: int) -> Steps[int]:
+        kicked = 0
+        while kicked < count and queue.kick(1):
+            kicked += 1
+            yield
+        self._log("kick", queue, [], count=kicked)
         return kicked
 
-    def move(self, queue: object = None, ids: object = None, target: object = None) -> list[Record]:
+    def move(self, queue: object = None, ids: object = None, target: object = None) -> list[Record] | Waiter:
         """Move tasks to another queue, and return the new ones.
 
         Parameters:
@@ -235,7 +250,7 @@ class OperatorCalls:
         into = self._queue(target, "target")
         return self._repair("move", queue, ids, lambda found, task_id: found.move(task_id, into), into.name)
 
-    def requeue(self, queue: object = None, ids: object = None) -> list[Record]:
+    def requeue(self, queue: object = None, ids: object = None) -> list[Record] | Waiter:
         """Put dead letters back into their queue, and return them; as `release`."""
         return self._repair("requeue", queue, ids, lambda found, task_id: found.requeue(task_id))
 
@@ -298,6 +313,9 @@ class OperatorCalls:
 
     # -- internal --
 
+    def _in_slices(self, steps: Steps[list[Record]]) -> list[Record] | Waiter:
+        return self._box.in_slices(steps, size=READS, for_answer_only=True)
+
     def _repair(
         self,
         action: str,
@@ -305,14 +323,39 @@ class OperatorCalls:
         ids: object,
         repair: Callable[[ManagedQueue, int | str], TaskInfo],
         target: str | None = None,
-    ) -> list[Record]:
+    ) -> list[Record] | Waiter:
         found = self._with_action(queue, action)
         wanted = [_id(task_id) for task_id in (ids if isinstance(ids, list | tuple) else [ids])]
         if not 1 <= len(wanted) <= PAGE_MAX:
             raise BoxError.procedure(f"the number of ids must be 1 to {PAGE_MAX}")
-        repaired = [repair(found, task_id) for task_id in wanted]
-        self._log(action, found, wanted, **({} if target is None else {"target": target}))
-        return [describe_task(task) for task in repaired]
+        into = {} if target is None else {"target": target}
+        return self._box.in_slices(self._repair_steps(action, found, wanted, repair, into), size=REPAIRS - 1)
+
+    def _repair_steps(
+        self,
+        action: str,
+        queue: ManagedQueue,
+        ids: list[int | str],
+        repair: Callable[[ManagedQueue, int | str], TaskInfo],
+        into: dict[str, str],
+    ) -> Steps[list[Record]]:
+        """Repair a task in each step. A slice is logged when its transaction has committed."""
+        repaired: list[Record] = []
+        logged = 0
+        for task_id in ids:
+            try:
+                repaired.append(describe_task(repair(queue, task_id)))
+            except BoxError as error:
+                if not logged:
+                    raise
+                raise BoxError.with_message(
+                    error.code, f"{error.message}; before it, {logged} of {len(ids)} tasks were repaired"
+                ) from error
+            if len(repaired) - logged == REPAIRS or len(repaired) == len(ids):
+                self._log(action, queue, ids[logged : len(repaired)], **into)
+                logged = len(repaired)
+            yield
+        return repaired
 
     def _change(
         self, action: str, name: object, change: Callable[[ManagedQueue], object], **options: object
@@ -342,6 +385,18 @@ class OperatorCalls:
             more = ", …" if len(ids) > _LOGGED_MAX else ""
             fields |= {"count": len(ids), "ids": ", ".join(map(str, ids[:_LOGGED_MAX])) + more}
         log_action(self._box, action, **fields)
+
+
+def _page(tasks: Iterable[TaskInfo | None], limit: int) -> Steps[list[Record]]:
+    """Return up to `limit` tasks, looking at one in each step."""
+    found: list[Record] = []
+    for task in tasks:
+        if task is not None:
+            found.append(describe_task(task))
+            if len(found) >= limit:
+                break
+        yield
+    return found
 
 
 def _options(value: object, *names: str) -> Mapping[str, Any]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import heapq
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from iproto_server.box import Box
+from iproto_server.box.api.slices import Steps
 from iproto_server.managed_queue import Histogram, ManagedQueue, TaskInfo, TaskState
 from iproto_server.metrics.loop_lag import LoopLag
 from iproto_server.native import IS_COMPILED
@@ -19,7 +21,7 @@ from iproto_server.server.requests.dispatcher import Dispatcher
 from iproto_server.storage.wal import WriteAheadLog
 
 HELD_MAX: Final = 20_000
-"""The maximum number of taken tasks that `sessions` looks at, some 100 ms."""
+"""The maximum number of taken tasks that `sessions` looks at."""
 
 Record = dict[str, Any]
 
@@ -109,59 +111,114 @@ class OperatorView:
             "loop": {"latency": self._lag.last, "latency_max": self._lag.recent},
         }
 
-    def queues(self, limit: int, after: str | None) -> list[Record]:
-        """Return the figures of queues in the order of their names.
+    def queues(self, limit: int, after: str | None) -> Steps[list[Record]]:
+        """Return the figures of queues in the order of their names, in slices.
 
         Parameters:
             limit: the maximum number.
             after: the name after which to begin.
         """
-        found = [queue for queue in self._queues.all() if after is None or queue.name > after]
-        return [describe_queue(queue) for queue in found[:limit]]
+        queues = yield from self._queues.all_steps()
+        found: list[Record] = []
+        for queue in queues.after(after):
+            if len(found) >= limit:
+                break
+            found.append(describe_queue(queue))
+            yield
+        return found
 
-    def sessions(self, limit: int) -> list[Record]:
+    def sessions(self, limit: int) -> Steps[list[Record]]:
         """Return the open sessions, and others that still hold tasks, with the tasks that each has taken.
 
         Parameters:
             limit: the maximum number of tasks shown for each; all are counted, up to `HELD_MAX`.
         """
-        held: dict[int | None, list[Record]] = {}
+        held: dict[int | None, _Held] = {}
         left = HELD_MAX
-        for queue in self._queues.all():
-            for task in queue.tasks(TaskState.TAKEN, limit=left):
-                left -= 1
-                held.setdefault(task.session, []).append(
-                    {"queue": queue.name, "id": task.id, "taken_at": task.taken_at, "due": task.due}
-                )
+        queues = yield from self._queues.all_steps()
+        for queue in queues:
+            yield
+            for task in walk(queue, TaskState.TAKEN, left):
+                yield
+                if task is not None:
+                    left -= 1
+                    held.setdefault(task.session, _Held(limit)).add(queue.name, task)
+                if left < 1:
+                    break
             if left < 1:
                 break
         facade = self._box.session
-        found: list[Record] = [
-            {
-                "id": session.id,
-                "user": session.user.name,
-                "peer": session.peer,
-                "type": session.kind,
-                "since": session.opened,
-                "waiting": len(session.on_close),
-                **_held(held.pop(session.id, []), limit),
-            }
-            for session in facade.sessions.values()
-            if session is not facade.background
-        ]
+        found: list[Record] = []
+        for session in list(facade.sessions.values()):
+            yield
+            if session is facade.background:
+                continue
+            found.append(
+                {
+                    "id": session.id,
+                    "user": session.user.name,
+                    "peer": session.peer,
+                    "type": session.kind,
+                    "since": session.opened,
+                    "waiting": len(session.on_close),
+                    **held.pop(session.id, _Held(limit)).record(),
+                }
+            )
         for session_id, tasks in held.items():
+            yield
             gone = {"id": session_id, "user": None, "peer": None, "type": None, "since": None, "waiting": 0}
-            found.append({**gone, **_held(tasks, limit)})
+            found.append({**gone, **tasks.record()})
         return found
 
 
-def _held(tasks: list[Record], limit: int) -> Record:
-    tasks.sort(key=lambda task: task["taken_at"] or 0.0)
-    return {
-        "taken": len(tasks),
-        "oldest_taken_at": tasks[0]["taken_at"] if tasks else None,
-        "tasks": tasks[:limit],
-    }
+class _Held:
+    """The tasks that a session has taken: their number, and the oldest ones.
+
+    Parameters:
+        limit: the maximum number of tasks that are remembered.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._count = 0
+        # The longest taken ones; the first one has been taken for the shortest time of these.
+        self._oldest: list[tuple[float, int, Record]] = []
+
+    def add(self, queue: str, task: TaskInfo) -> None:
+        """Add a task."""
+        self._count += 1
+        shown = {"queue": queue, "id": task.id, "taken_at": task.taken_at, "due": task.due}
+        entry = (-(task.taken_at or 0.0), -self._count, shown)
+        if len(self._oldest) < self._limit:
+            heapq.heappush(self._oldest, entry)
+        else:
+            heapq.heappushpop(self._oldest, entry)
+
+    def record(self) -> Record:
+        """Return the number, and the tasks that were taken first."""
+        tasks = [task for _, _, task in sorted(self._oldest, reverse=True)]
+        return {
+            "taken": self._count,
+            "oldest_taken_at": tasks[0]["taken_at"] if tasks else None,
+            "tasks": tasks,
+        }
+
+
+def walk(
+    queue: ManagedQueue,
+    state: TaskState | None,
+    most: int,
+    after: int | str | None = None,
+    older: float | None = None,
+) -> Iterable[TaskInfo | None]:
+    """Return tasks of a queue one by one; None for each that was looked at and is too young.
+
+    A queue that cannot be walked (see `WalkedQueue`) returns up to `most` at once.
+    """
+    one_by_one: Callable[..., Iterable[TaskInfo | None]] | None = getattr(queue, "walk", None)
+    if one_by_one is not None:
+        return one_by_one(state, after=after, older=older)
+    return queue.tasks(state, limit=most, after=after, older=older)
 
 
 def describe_queue(queue: ManagedQueue) -> Record:

@@ -132,8 +132,10 @@ class Admin:
         self._queue.count(queue_space, row, "peek")
         return task_of(row)
 
-    def statistics(self, box: Box, space: object = None, tube: object = None, *_: object) -> list[str]:
-        """Return the counters of the tubes used since the start.
+    def statistics(
+        self, box: Box, space: object = None, tube: object = None, *_: object
+    ) -> list[str] | Waiter:
+        """Return the counters of the tubes used since the start, those of many in slices.
 
         Parameters:
             space: restricts the result to one space.
@@ -143,24 +145,28 @@ class Admin:
         """
         label = None if space is None else self._queue.registry.with_label(space)
         wanted = None if tube is None else text(tube, "tube")
+        return box.in_slices(self._statistics_steps(label, wanted), for_answer_only=True)
+
+    def _statistics_steps(self, label: str | None, wanted: str | None) -> Steps[list[str]]:
         answer: list[str] = []
-        for (of_space, of_tube), counters in self._counted().items():
+        for of_space, of_tube in list(self._queue.statistics.counters):
             if label in (None, of_space) and wanted in (None, of_tube):
-                for name, value in counters.items():
+                for name, value in self._counted(of_space, of_tube).items():
                     answer += (f"space{of_space}.{of_tube}.{name}", str(value))
+                yield
         return answer
 
     def counters(self, box: Box) -> dict[str, int]:
         """Return the same counters for Graphite."""
         return {
             f"space{space}.{tube}.{name}": value
-            for (space, tube), counters in self._counted().items()
-            for name, value in counters.items()
+            for space, tube in self._queue.statistics.counters
+            for name, value in self._counted(space, tube).items()
         }
 
-    def _counted(self) -> dict[tuple[str, str], dict[str, int]]:
-        spaces = {queue_space.label: queue_space for queue_space in self._queue.registry.spaces.values()}
-        counted = {}
-        for (label, tube), counters in self._queue.statistics.counters.items():
-            counted[label, tube] = counters | (spaces[label].tasks(tube) if label in spaces else {})
-        return counted
+    def _counted(self, label: str, tube: str) -> dict[str, int]:
+        counters = self._queue.statistics.counters.get((label, tube), {})
+        for queue_space in self._queue.registry.spaces.values():
+            if queue_space.label == label:
+                return counters | queue_space.tasks(tube)
+        return counters

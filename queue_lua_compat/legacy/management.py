@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Final
 
-from iproto_server import BoxError, Histogram, IteratorType, TaskInfo, TaskState, Tuple
+from iproto_server import BoxError, Histogram, IteratorType, NamedQueues, TaskInfo, TaskState, Tuple
 from queue_lua_compat.legacy.admin import Admin
 from queue_lua_compat.legacy.producer import OPTIONS, Producer
 from queue_lua_compat.legacy.queue_space import QueueSpace
@@ -201,23 +202,47 @@ class ManagedLegacyTube(ManagedTasks):
         return ManagedLegacyTube(self._queue, self._space, tube, self._producer, self._admin).info(requeued)
 
 
-def managed_tubes(queue: QueueState, producer: Producer, admin: Admin) -> list[ManagedLegacyTube]:
+def managed_tubes(queue: QueueState, producer: Producer, admin: Admin) -> NamedQueues:
     """Return all tubes that have tasks, waiting calls or a policy, or were used since the start.
 
     Parameters:
         queue: the queue.
         producer, admin: its functions for clients.
     """
-    found = []
-    for _, queue_space in sorted(queue.registry.spaces.items()):
-        tubes = {
-            *queue_space.tubes(),
-            *(tube for tube, waiting in queue_space.wait_queues.items() if waiting),
-            *(tube for label, tube in queue.statistics.counters if label == queue_space.label),
-            *(tube for tube, policy in queue_space.policies.items() if policy.is_set),
-        }
-        found += [ManagedLegacyTube(queue, queue_space, tube, producer, admin) for tube in sorted(tubes)]
-    return found
+
+    def find(name: str) -> ManagedLegacyTube | None:
+        for queue_space in queue.registry.spaces.values():
+            tube = name.removeprefix(f"{queue_space.space.name}/")
+            if tube != name and _is_in_use(queue, queue_space, tube):
+                return ManagedLegacyTube(queue, queue_space, tube, producer, admin)
+        return None
+
+    return NamedQueues(_names(queue), find)
+
+
+def _names(queue: QueueState) -> Iterator[str]:
+    """Yield the name of each tube in use once; others may change the tubes meanwhile."""
+    for queue_space in list(queue.registry.spaces.values()):
+        prefix, seen = f"{queue_space.space.name}/", set[str]()
+        for tube in itertools.chain(
+            queue_space.tubes(),
+            [tube for tube, waiting in queue_space.wait_queues.items() if waiting],
+            [tube for label, tube in queue.statistics.counters if label == queue_space.label],
+            [tube for tube, policy in queue_space.policies.items() if policy.is_set],
+        ):
+            if tube not in seen:
+                seen.add(tube)
+                yield prefix + tube
+
+
+def _is_in_use(queue: QueueState, queue_space: QueueSpace, tube: str) -> bool:
+    policy = queue_space.policies.get(tube)
+    return (
+        queue_space.in_order.first([tube]) is not None
+        or bool(queue_space.wait_queues.get(tube))
+        or (queue_space.label, tube) in queue.statistics.counters
+        or (policy is not None and policy.is_set)
+    )
 
 
 def tube_by_name(queue: QueueState, producer: Producer, admin: Admin, name: str) -> ManagedLegacyTube | None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, Final
 
-from iproto_server import Application, Box, BoxError, ManagedQueue, Tuple
+from iproto_server import Application, Box, BoxError, ManagedQueue, NamedQueues, Steps, Tuple, Waiter
 from queue_lua_compat.policies.options import QUEUE_OPTIONS
 from queue_lua_compat.policies.queue_policy import DEAD_LETTERS, forget_policies
 from queue_lua_compat.retries import Retries
@@ -205,7 +205,11 @@ class Queue:
 
     def managed(self, box: Box) -> Iterable[ManagedQueue]:
         """Return the tubes for operators."""
-        return [ManagedTube(tube, self._statistics) for _, tube in sorted(self.tube.items())]
+        return NamedQueues(list(self.tube), self._managed_tube)
+
+    def _managed_tube(self, name: str) -> ManagedTube | None:
+        tube = self.tube.get(name)
+        return None if tube is None else ManagedTube(tube, self._statistics)
 
     # -- tubes --
 
@@ -442,15 +446,25 @@ class Queue:
 
     # -- statistics --
 
-    def statistics(self, name: object = None) -> Mapping[str, object]:
+    def statistics(self, name: object = None) -> Mapping[str, object] | Waiter:
         """Return a tube's tasks by state and its calls since the start, or those of all tubes by name.
+
+        Those of many tubes are counted in slices.
 
         Parameters:
             name: the tube's name; None for all.
         """
         if name is not None:
             return self._statistics.of(str(as_text(name)))
-        return {row[0]: self._statistics.of(row[2]) for row in self._box.space[QUEUE].pairs()}
+        return self._box.in_slices(self._statistics_steps(), for_answer_only=True)
+
+    def _statistics_steps(self) -> Steps[Mapping[str, object]]:
+        found: dict[str, object] = {}
+        for row in self._box.space[QUEUE].pairs():
+            if row[2] in self._box.space:
+                found[row[0]] = self._statistics.of(row[2])
+            yield
+        return found
 
     def counters(self, box: Box) -> dict[str, int]:
         """Return the number of tasks per tube and state, for Graphite."""

@@ -294,7 +294,7 @@ class Api:
         if name == "unschedule":
             return True
         queue = arguments[0] if arguments else None
-        return isinstance(queue, str) and all(each.name != queue for each in self._queues.all())
+        return isinstance(queue, str) and self._queues.find_or_none(queue) is None
 
 
 def _task(task: dict[str, Any]) -> object:

@@ -9,7 +9,7 @@ from array import array
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, islice
 from typing import Final
 
 from iproto_server.box import Box
@@ -105,7 +105,7 @@ class History:
         self._last = now
         queues, last = {}, self._last_of_queues
         self._last_of_queues = {}
-        for queue in list(self._box.run(self._box.session.background, self._listed))[: self._max_queues]:
+        for queue in self._box.run(self._box.session.background, self._first):
             found = self._box.run(self._box.session.background, self._read, queue, passed, last)
             if found is not None:
                 queues[queue.name] = found
@@ -146,8 +146,8 @@ class History:
             "series": series,
         }
 
-    def _listed(self) -> list[ManagedQueue]:
-        return list(self._queues())
+    def _first(self) -> list[ManagedQueue]:
+        return list(islice(self._queues(), self._max_queues))
 
     def _of_server(self, passed: float) -> array[float]:
         figures = self._server()
