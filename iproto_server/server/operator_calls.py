@@ -8,6 +8,7 @@ tasks or for none. Only repairs of more than `REPAIRS` tasks, and `kick`, work i
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from inspect import signature
@@ -161,8 +162,8 @@ class OperatorCalls:
         """
         given = _options(options, "state", "limit", "after", "older")
         state, after, older = (given.get(name) for name in ("state", "after", "older"))
-        if older is not None and (isinstance(older, bool) or not isinstance(older, int | float)):
-            raise BoxError.procedure("older must be a number of seconds")
+        if older is not None and not _is_duration(older):
+            raise BoxError.procedure(f"older must be a number of seconds from 0, not {older!r}")
         limit = _limit(given, _PAGE)
         tasks = walk(
             self._queue(queue),
@@ -422,6 +423,11 @@ def _limit(options: Mapping[str, Any], default: int) -> int:
     return limit
 
 
+def _is_duration(value: object) -> bool:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number and 0 <= value < math.inf  # type: ignore[operator]
+
+
 def _state(value: object) -> TaskState:
     try:
         return TaskState(value)  # type: ignore[arg-type]  # a wrong one is refused
@@ -433,4 +439,8 @@ def _state(value: object) -> TaskState:
 def _id(value: object) -> int | str:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise BoxError.procedure(f"an id must be a number or a text, not {value!r}")
-    return int(value) if isinstance(value, float) and value.is_integer() else value  # type: ignore[return-value]
+    if not isinstance(value, float):
+        return value
+    if not value.is_integer():
+        raise BoxError.procedure(f"an id must be an integer or a text, not {value!r}")
+    return int(value)

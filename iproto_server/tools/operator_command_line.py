@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from iproto_server.strict_json import parse_json
 from iproto_server.tools.commands import ExampleCommand
 
 if TYPE_CHECKING:
@@ -34,6 +36,12 @@ _ABOUT_URI: Final = """
     behind it for TLS. The user and the password may be in TT_CLI_USERNAME and TT_CLI_PASSWORD; a missing
     password is asked for.
     """
+
+
+_SHOWN: Final = 100
+"""Maximum characters of an argument in a message."""
+_NUMBER: Final = re.compile(r"-?[0-9]+(\.[0-9]+)?[eE][+-]?[0-9]+")
+"""A number with an exponent; digits alone may be an id with zeros in front."""
 
 
 class Failure(Exception):
@@ -119,13 +127,28 @@ def print_json(value: object) -> None:
     click.echo(json_text(value))
 
 
-def json_argument(text: str) -> object:
-    """Return the value of a JSON text, or else the text itself."""
+def json_argument(text: str, what: str) -> object:
+    """Return the value of a JSON text; what looks like none is itself.
+
+    Parameters:
+        text: the text.
+        what: the argument's name in messages.
+
+    Raises:
+        click.BadParameter: it begins as a list, an object or a string of JSON, or is a number, and cannot be
+            read.
+    """
     try:
-        return json.loads(text, parse_constant=_no_constant)
-    except ValueError:
-        return text
+        return parse_json(text)
+    except ValueError as error:
+        if text.lstrip()[:1] not in ("{", "[", '"') and not _NUMBER.fullmatch(text):
+            return text
+        raise click.BadParameter(
+            f"{shortened(text)} is no JSON: {error}; as a string, it is {shortened(json.dumps(text))}",
+            param_hint=what,
+        ) from None
 
 
-def _no_constant(name: str) -> object:
-    raise ValueError(name)
+def shortened(text: str) -> str:
+    """Return a text of the user's for a message."""
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

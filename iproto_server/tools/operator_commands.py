@@ -65,11 +65,12 @@ iproto-server call unix:/run/jobs.sock box.info""",
 def call(uri: str, name: str, arguments: tuple[str, ...], as_json: bool) -> None:
     """Call a procedure of a server, this one or Tarantool, and print what it returns.
 
-    An argument is JSON (5, null, {"delay": 60}), or else a string. Each value is one line of JSON; with
-    --json all are one list.
+    An argument is JSON (5, null, {"delay": 60}), or else a string; one that begins with {, [ or " must be
+    JSON. Each value is one line of JSON; with --json all are one list.
     """
+    given = [json_argument(text, f"argument {number}") for number, text in enumerate(arguments, 1)]
     with connected(uri) as client:
-        values = client.call(name, *map(json_argument, arguments))
+        values = client.call(name, *given)
     for value in [values] if as_json else values:
         print_json(value)
 
@@ -482,7 +483,9 @@ def configure(uri: str, queue: str, options: tuple[str, ...], as_json: bool) -> 
         name, equals, value = option.partition("=")
         if not equals or not name:
             raise click.BadParameter(f'"{option}" is not NAME=VALUE', param_hint="NAME=VALUE")
-        given[name] = json_argument(value)
+        if name in given:
+            raise click.BadParameter(f"{name} is given twice", param_hint="NAME=VALUE")
+        given[name] = json_argument(value, name)
     with connected(uri) as client:
         changed = client.change("configure", queue, given)
     if as_json:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import click
 
+from iproto_server.strict_json import parse_json
 from iproto_server.tools.operator_command_line import (
     JSON,
     URI,
@@ -25,7 +25,7 @@ def _read_options(context: click.Context, parameter: click.Parameter, text: str 
     if text is None:
         return {}
     try:
-        found = json.loads(text)
+        found = parse_json(text)
     except ValueError as error:
         raise click.BadParameter(f"this is no JSON: {error}") from None
     if not isinstance(found, dict):
@@ -78,7 +78,7 @@ def schedule(
         "cron": cron,
         "timezone": timezone,
         "missed": missed,
-        "data": None if data is None else json_argument(data),
+        "data": None if data is None else json_argument(data, "DATA"),
         "options": options,
     }
     with connected(uri) as client:

@@ -6,6 +6,7 @@ It calls the procedures `operator.…`, which check the user's rights and log re
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import parse_qsl, unquote_to_bytes
@@ -29,6 +30,15 @@ API: Final = "/api/"
 _PAGE: Final = 100
 _PAGE_BYTES: Final = 4 * 1024 * 1024
 """Bytes of a page of tasks after which it ends early."""
+_ERROR_MAX: Final = 500
+"""Maximum characters of an error."""
+_SHOWN: Final = 100
+"""Maximum characters of a parameter in an error."""
+_NUMBERS: Final[Mapping[str, tuple[re.Pattern[str], Callable[[str], float], str]]] = {
+    "limit": (re.compile("[0-9]{1,9}"), int, "an integer from 1 to 1000"),
+    "older": (re.compile(r"[0-9]{1,12}(\.[0-9]{1,20})?"), float, "a number of seconds"),
+}
+"""Parameters that are numbers: their form, their conversion, and what an error calls them."""
 _WITH_IDS: Final = ("release", "bury", "delete", "requeue")
 _OF_QUEUES: Final = ("pause", "drain", "resume")
 _STATUSES: Final = {
@@ -70,16 +80,16 @@ class Api:
         self._logins = logins
         self._history = history
         self._handlers: dict[tuple[str, ...], Methods] = {
-            ("login",): {"POST": logins.log_in},
-            ("logout",): {"POST": logins.log_out},
-            ("session",): {"GET": logins.session},
+            ("login",): {"POST": _without_parameters(logins.log_in)},
+            ("logout",): {"POST": _without_parameters(logins.log_out)},
+            ("session",): {"GET": _without_parameters(logins.session)},
             ("status",): {"GET": self._status},
             ("sessions",): {"GET": self._sessions},
             ("queues",): {"GET": self._list_queues},
             ("schedules",): {"GET": self._list_schedules},
             ("snapshot",): {"POST": self._snapshot},
             ("history",): {"GET": self._show_history},
-            ("openapi.json",): {"GET": self._openapi},
+            ("openapi.json",): {"GET": _without_parameters(self._openapi)},
         }
 
     async def handle(self, request: Request) -> Response:
@@ -92,7 +102,9 @@ class Api:
                 return json_response({"error": f"this takes {allowed}"}, 405, {"Allow": allowed})
             return await handler(request)
         except ApiError as error:
-            return json_response({"error": error.message}, error.status, error.headers)
+            # What clients have sent may be in the text.
+            text = error.message if len(error.message) <= _ERROR_MAX else f"{error.message[:_ERROR_MAX]}…"
+            return json_response({"error": text}, error.status, error.headers)
 
     def _find(self, request: Request) -> Methods:
         """Return the handlers of a path. Raises ApiError 404."""
@@ -306,6 +318,14 @@ def _shown_schedule(schedule: dict[str, Any]) -> object:
     return plain({**schedule, "last_task": None if last is None else str(last)})
 
 
+def _without_parameters(handler: Handler) -> Handler:
+    async def handle(request: Request) -> Response:
+        _check_parameters(request, ())
+        return await handler(request)
+
+    return handle
+
+
 def _check_parameters(request: Request, names: Sequence[str]) -> None:
     given = [name for name, _ in _parameters(request)]
     for name in given:
@@ -332,10 +352,10 @@ def _parameters(request: Request) -> list[tuple[str, str]]:
 def _options(request: Request, *names: str) -> dict[str, Any]:
     """Return the parameters with the types of options; an empty one is none. Raises ApiError."""
     options: dict[str, Any] = {name: text for name, text in _parameters(request) if text and name in names}
-    for name, convert in (("limit", int), ("older", float)):
+    for name, (form, convert, wanted) in _NUMBERS.items():
         if name in options:
-            try:
-                options[name] = convert(options[name])
-            except ValueError:
-                raise ApiError(400, f"{name} must be a number") from None
+            text = options[name]
+            if not form.fullmatch(text):
+                raise ApiError(400, f"{name} must be {wanted}, not {json_text(text[:_SHOWN])}")
+            options[name] = convert(text)
     return options

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -13,10 +12,10 @@ from starlette.responses import Response
 
 from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError
+from iproto_server.strict_json import parse_json
 
 BODY_MAX: Final = 1024 * 1024
 """Maximum bytes of a request's body."""
-_ESCAPED_SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
 _EXACT: Final = 2**53
 """The largest integer up to which all are exact in JavaScript; larger ones become texts."""
 
@@ -109,11 +108,8 @@ async def read_object(request: Request, *names: str, most: int = BODY_MAX) -> di
         if len(body) > most:
             raise ApiError(413, f"the body is larger than {most} bytes")
     try:
-        text = body.decode()
-        value = json.loads(text, parse_constant=_no_constant, parse_float=_finite, object_pairs_hook=_unique)
-        if _ESCAPED_SURROGATE.search(text):
-            _check_texts(value)
-    except (ValueError, RecursionError) as error:
+        value = parse_json(body.decode())
+    except ValueError as error:
         raise ApiError(400, f"the body is no JSON: {error}") from None
     if not isinstance(value, dict):
         raise ApiError(400, "the body must be a JSON object")
@@ -122,30 +118,3 @@ async def read_object(request: Request, *names: str, most: int = BODY_MAX) -> di
             known = ", ".join(names) or "none"
             raise ApiError(400, f"there is no field {json.dumps(name)}; the fields are: {known}")
     return value
-
-
-def _no_constant(name: str) -> object:
-    raise ValueError(f"{name} is no number of JSON")
-
-
-def _finite(text: str) -> float:
-    value = float(text)
-    if not math.isfinite(value):
-        raise ValueError(f"the number {text[:40]} is too large: the largest is about 1.8e308")
-    return value
-
-
-def _check_texts(value: object) -> None:
-    """Raise ValueError if a text has half of a surrogate pair, which no encoding can represent."""
-    try:
-        # Those that `plain` makes of bytes that are no UTF-8 become these bytes again.
-        json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogateescape")
-    except UnicodeEncodeError:
-        raise ValueError("a text has half of a surrogate pair") from None
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise ValueError("a name occurs twice in an object")
-    return found

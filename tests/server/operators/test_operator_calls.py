@@ -281,7 +281,9 @@ class TestRepairs:
             (None, "an id must be a number or a text, not None"),
             ([[1]], "an id must be a number or a text, not [1]"),
             (["x"], "ids of the queue \"queue\" are numbers, not 'x'"),
-            ([1, 1.5], 'there is no task 1 in the queue "queue"'),
+            ([1, 1.5], "an id must be an integer or a text, not 1.5"),
+            ([float("nan")], "an id must be an integer or a text, not nan"),
+            ([2], 'there is no task 2 in the queue "queue"'),
         ],
     )
     def test_wrong_ids(self, client: IprotoClient, ids: Any, text: str) -> None:
