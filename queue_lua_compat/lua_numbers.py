@@ -10,6 +10,7 @@ from iproto_server import BoxError, ErrorCode
 
 _DECIMAL = re.compile(r"\s*[-+]?[0-9]+(?:U?LL)?\s*", re.ASCII | re.IGNORECASE)
 _HEXADECIMAL = re.compile(r"\s*[-+]?0x[0-9a-f]+(?:U?LL)?\s*", re.ASCII | re.IGNORECASE)
+_SHOWN_MAX: Final = 40
 LUA_EXACT: Final = 10**14
 """From here on Lua holds integers as 64-bit values and prints them with the suffix LL or ULL."""
 
@@ -30,6 +31,8 @@ def number(value: object, name: str, unit: str = " of seconds") -> float:
     elif isinstance(value, (str, bytes)):
         text = value if isinstance(value, str) else value.decode("ascii", "replace")
         try:
+            if "_" in text:
+                raise ValueError
             result = float(int(text, 16)) if _HEXADECIMAL.fullmatch(text) else float(text)
         except (ValueError, OverflowError):
             raise BoxError.procedure(f"{name} must be a number{unit}, not {text!r}") from None
@@ -68,7 +71,7 @@ def key_of(task_id: object) -> Any:
     """Convert an id to a key; it may be an integer, a float, or either as a string.
 
     Raises:
-        BoxError: EXACT_MATCH, as in Tarantool if Lua's `tonumber64` finds no number.
+        BoxError: EXACT_MATCH, the number of the error in Tarantool if Lua's `tonumber64` finds no number.
     """
     if isinstance(task_id, (int, float)) and not isinstance(task_id, bool):
         return task_id
@@ -80,7 +83,26 @@ def key_of(task_id: object) -> Any:
             return int(digits)
         if _HEXADECIMAL.fullmatch(task_id):
             return int(digits, 16)
-    raise BoxError(ErrorCode.EXACT_MATCH, 1, 0)
+    raise BoxError.with_message(
+        ErrorCode.EXACT_MATCH,
+        f"the id must be a number, or a whole one as a text, not {described(task_id)}",
+        type="ClientError",
+    )
+
+
+def described(value: object) -> str:
+    """Describe an argument in an error: texts in quotes and not too long, lists and maps by their type."""
+    if value is None:
+        return "nil"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, bytes):
+        value = value.decode("utf-8", "backslashreplace")
+    if isinstance(value, str):
+        return f'"{value}"' if len(value) <= _SHOWN_MAX else f'"{value[:_SHOWN_MAX]}…"'
+    if isinstance(value, dict):
+        return "a map"
+    return "a list" if isinstance(value, (list, tuple)) else str(value)
 
 
 def shown(key: object) -> str:

@@ -6,8 +6,9 @@ import math
 from collections.abc import Callable
 from typing import Any, Final, TypeGuard
 
-from iproto_server import Box, BoxError
-from queue_lua_compat.lua_numbers import LUA_EXACT, shown
+from iproto_server import Box, BoxError, ErrorCode
+from queue_lua_compat.lua_numbers import LUA_EXACT, described, shown
+from queue_lua_compat.lua_numbers import number as text_number
 from queue_lua_compat.tubes.driver import Options
 
 
@@ -21,6 +22,8 @@ NOT_GIVEN: Final = NotGiven()
 """The value of an omitted argument, where that differs from nil."""
 
 Procedure = Callable[..., Any]
+
+PRIORITY_MAX: Final = 2**64 - 1
 
 
 def options_of(value: object, name: str) -> Options:
@@ -59,12 +62,13 @@ def chosen(options: Options, name: str, default: Any) -> Any:
     return default if value is None or value is False else value
 
 
-def number(value: object, other: str = "{} with number") -> int | float:
-    """Check that a value can be compared with a number.
+def number(value: object, name: str, unit: str = " of seconds") -> int | float:
+    """Check that a value is a number.
 
     Parameters:
         value: the client's value.
-        other: the end of Lua's error, with the type of the value in it.
+        name: the name of the argument or option, for the error.
+        unit: the unit of the number, for the error.
 
     Raises:
         BoxError: it is not a number.
@@ -72,9 +76,9 @@ def number(value: object, other: str = "{} with number") -> int | float:
     if type(value) is int:
         return value
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise BoxError.procedure(f"attempt to compare {other.format(lua_type(value))}")
+        raise BoxError.procedure(f"{name} must be a number{unit}, not {described(value)}")
     if math.isnan(value):
-        raise BoxError.procedure("a number is expected, not NaN")
+        raise BoxError.procedure(f"{name} must be a number{unit}, not NaN")
     return value
 
 
@@ -86,8 +90,39 @@ def is_lua_number(value: object) -> TypeGuard[int | float]:
 
 
 def whole(value: object) -> object:
-    """Convert a number as Lua's queue does: a float without a fraction is an integer."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+    """Convert a number as Lua's queue does: a float without a fraction is an integer, if that has 64 bits."""
+    is_whole = isinstance(value, float) and value.is_integer() and -(2**63) <= value < 2**64
+    return int(value) if is_whole else value  # type: ignore[call-overload]
+
+
+def priority(value: object) -> int:
+    """Convert a priority.
+
+    Raises:
+        BoxError: FIELD_TYPE, as the module's space refuses it: it is not an unsigned number.
+    """
+    given = whole(value)
+    if type(given) is not int or not 0 <= given <= PRIORITY_MAX:
+        text = f"pri must be a whole number from 0 to {PRIORITY_MAX}, not {described(value)}"
+        raise BoxError.with_message(ErrorCode.FIELD_TYPE, text, type="ClientError")
+    return given
+
+
+def count_of(value: object) -> int | float:
+    """Convert a number of tasks, which may be a text as for Lua's `for`.
+
+    Raises:
+        BoxError: it is not a number, or so large that it has another type in Lua.
+    """
+    given = value
+    if isinstance(value, (str, bytes)):
+        try:
+            given = text_number(value, "count", "")
+        except BoxError:
+            given = None
+    if not is_lua_number(given):
+        raise BoxError.procedure(f"count must be a number below {LUA_EXACT}, not {described(value)}")
+    return given
 
 
 def lua_type(value: object) -> str:

@@ -19,7 +19,7 @@ from queue_lua_compat.long_calls import TAKES, take_steps
 from queue_lua_compat.lua_numbers import shown
 from queue_lua_compat.task_times import TaskTimes
 from queue_lua_compat.tubes import timestamps
-from queue_lua_compat.tubes.arguments import is_lua_number, number
+from queue_lua_compat.tubes.arguments import count_of, number
 from queue_lua_compat.tubes.atomic import atomic
 from queue_lua_compat.tubes.context import TubeContext
 from queue_lua_compat.tubes.driver import TAKEN, TASK_ID, TubeDriver
@@ -97,7 +97,7 @@ class BulkCalls(ABC):
         if not self._context.is_running("take_many"):
             return None
         most = _count_of(count)
-        seconds = timestamps.LONGEST if timeout is None or timeout is False else number(timeout)
+        seconds = timestamps.LONGEST if timeout is None or timeout is False else number(timeout, "timeout")
         tasks = self.box.in_slices(take_steps(self._take_one, most), size=TAKES)
         if tasks or timestamps.span(seconds) == 0 or self.box.session.current.is_ended:
             return tasks or None
@@ -142,17 +142,14 @@ class BulkCalls(ABC):
         """Make buried tasks ready, one in each step; as `kick`."""
         if not self._context.is_running("kick"):
             return None
-        if count is None or count is False:
-            count = 1
-        if not is_lua_number(count):
-            raise BoxError.procedure("'for' limit must be a number")
-        if math.isnan(count):
+        wanted = 1 if count is None or count is False else count_of(count)
+        if math.isnan(wanted):
             return 0
-        kicked, most = 0, max(int(min(count, self.space.len())), 0)
+        kicked, most = 0, max(int(min(wanted, self.space.len())), 0)
         while kicked < most and self.raw.kick(1):
             kicked += 1
             yield
-        return kicked if kicked < count else int(count)
+        return kicked if kicked < wanted else int(wanted)
 
     @atomic
     def release_all(self) -> None:

@@ -21,16 +21,17 @@ def now(box: Box) -> int:
     return box.clock.time_ns() // 1000
 
 
-def span(seconds: object) -> int:
+def span(seconds: object, name: str = "the time") -> int:
     """Convert a duration to microseconds.
 
     Parameters:
         seconds: the client's value; negative values count as zero.
+        name: the name of the argument or option, for the error.
 
     Raises:
         BoxError: it is not a number.
     """
-    given = number(seconds)
+    given = number(seconds, name)
     if given <= 0:
         return 0
     # Without min() and, for most values, floor(): every put of a task with times comes through here.
@@ -40,13 +41,17 @@ def span(seconds: object) -> int:
     return microseconds if microseconds < NEVER else NEVER
 
 
-def moment_after(box: Box, seconds: object) -> int:
+def moment_after(box: Box, seconds: object, name: str = "the time") -> int:
     """Return the time after a number of seconds from now; `NEVER` after more than a hundred years.
+
+    Parameters:
+        box: the box.
+        seconds, name: as for `span`.
 
     Raises:
         BoxError: it is not a number.
     """
-    given = number(seconds)
+    given = number(seconds, name)
     return NEVER if given > LONGEST else now(box) + span(given)
 
 

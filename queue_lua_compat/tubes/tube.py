@@ -185,7 +185,7 @@ class Tube(BulkCalls):
         """
         if not self._context.is_running("take"):
             return None
-        seconds = timestamps.LONGEST if timeout is None or timeout is False else number(timeout)
+        seconds = timestamps.LONGEST if timeout is None or timeout is False else number(timeout, "timeout")
         if self.box.session.current.is_ended:
             # A coroutine may continue after its client has disconnected: the task would stay taken.
             return None
@@ -206,7 +206,7 @@ class Tube(BulkCalls):
         """
         if not self._context.is_running("touch") or delta is None:
             return None
-        seconds = number(delta)
+        seconds = number(delta, "delta")
         if seconds <= 0:
             return None
         self._check_taken(task_id)

@@ -90,6 +90,8 @@ class Schema(SpaceSchema):
         number = self._next_space_id() if id is None else id
         owner = self._owner(user)
         flags: dict[str, Any] = {}
+        if temporary is not None and not isinstance(temporary, bool):
+            raise illegal("options parameter 'temporary' should be of type boolean")
         if temporary:
             flags["temporary"] = True
         if is_local:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from iproto_server import Box, BoxError, Space, Tuple
+from queue_lua_compat.tubes.arguments import chosen
 from queue_lua_compat.tubes.driver import (
     BURIED,
     READY,
@@ -49,7 +50,7 @@ class FifoDriver(TubeDriver):
         space = box.schema.create_space(
             space_name,
             format=FORMAT,
-            temporary=options.get("temporary") or False,
+            temporary=chosen(options, "temporary", False),
             engine=options.get("engine") or "memtx",
         )
         space.create_index("task_id", parts=[(0, "unsigned")])

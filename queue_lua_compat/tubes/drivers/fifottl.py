@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from iproto_server import Box, Space, Tuple, Waiter
+from queue_lua_compat.tubes.arguments import chosen
 from queue_lua_compat.tubes.driver import READY, OnTaskChange, Options, validate_space
 from queue_lua_compat.tubes.drivers.fifo import id_after
 from queue_lua_compat.tubes.drivers.ttl import (
@@ -36,7 +37,7 @@ class FifoTtlDriver(TimedDriver):
         space = box.schema.create_space(
             space_name,
             format=FORMAT,
-            temporary=options.get("temporary") or False,
+            temporary=chosen(options, "temporary", False),
             engine=options.get("engine") or "memtx",
         )
         space.create_index("task_id", parts=[(0, "unsigned")])

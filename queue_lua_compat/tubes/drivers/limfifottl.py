@@ -52,7 +52,7 @@ class LimitedFifoTtlDriver(FifoTtlDriver):
         """Store a new task if there is room within the option `timeout`, in seconds."""
         if self._has_room() and not self.putting:
             return self.store(data, options)
-        timeout = number(chosen(options, "timeout", 0), "{} with number")
+        timeout = number(chosen(options, "timeout", 0), "timeout")
         if not timeout > 0:
             return None
         waiter = self.putting.park(timeout, arguments=(data, options))
@@ -70,7 +70,7 @@ class LimitedFifoTtlDriver(FifoTtlDriver):
         return super().adopt(task)
 
     def _has_room(self) -> bool:
-        capacity = number(self.capacity, "number with {}")
+        capacity = number(self.capacity, "capacity", "")
         return capacity == 0 or self.space.len() < capacity
 
     def _put_again(self, data: object, options: Options) -> object:

@@ -5,10 +5,12 @@ Source: README of github.com/tarantool/queue, "utube".
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import ClassVar
+from uuid import UUID
 
 from iproto_server import Box, BoxError, Space, Tuple
-from queue_lua_compat.lua_numbers import shown
+from queue_lua_compat.lua_numbers import described, shown
 from queue_lua_compat.tubes.driver import READY, TASK_ID, OnTaskChange, Options, TubeDriver
 from queue_lua_compat.tubes.drivers.ready_buffer import ReadyBuffer
 from queue_lua_compat.tubes.drivers.ready_heads import ReadyHeads
@@ -89,7 +91,7 @@ def sub_queue(name: object) -> str:
     """Convert the name of a sub-queue like Lua's `tostring`.
 
     Parameters:
-        name: a string, a number or a boolean; None for the sub-queue of tasks without a name.
+        name: a string, a number, a boolean or a UUID; None for the sub-queue of tasks without a name.
 
     Raises:
         BoxError: it is something else, which Lua would convert to its memory address.
@@ -104,4 +106,8 @@ def sub_queue(name: object) -> str:
         return shown(name)
     if isinstance(name, bytes):
         return name.decode("utf-8", "surrogateescape")
-    raise BoxError.procedure("utube must be a text or a number")
+    if isinstance(name, UUID):
+        return str(name)
+    if isinstance(name, Decimal):
+        return f"{name:f}"
+    raise BoxError.procedure(f"utube must be a text, a number, a boolean or a UUID, not {described(name)}")

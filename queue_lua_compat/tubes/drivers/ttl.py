@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Final
 
 from iproto_server import Box, DueTimer, Space, Tuple
 from queue_lua_compat.tubes import timestamps
-from queue_lua_compat.tubes.arguments import chosen, number, whole
+from queue_lua_compat.tubes.arguments import PRIORITY_MAX, chosen, number, priority
 from queue_lua_compat.tubes.driver import (
     BURIED,
     DELAYED,
@@ -166,16 +166,19 @@ class TimedDriver(TubeDriver):
         """
         ttl = chosen(options, "ttl", self.options.get("ttl"))
         ttr = chosen(options, "ttr", self.options.get("ttr"))
-        pri = whole(chosen(options, "pri", chosen(self.options, "pri", 0)))
+        pri = chosen(options, "pri", chosen(self.options, "pri", 0))
+        if type(pri) is not int or not 0 <= pri <= PRIORITY_MAX:
+            pri = priority(pri)
         delay = options.get("delay")
-        if delay is not None and number(delay, "number with {}") > 0:
+        if delay is not None and number(delay, "delay") > 0:
             state = DELAYED
-            ttl = number(ttl) + delay
+            ttl = number(ttl, "ttl") + delay
             next_event = timestamps.moment_after(self.box, delay)
         else:
             state = READY
-            next_event = timestamps.moment_after(self.box, ttl)
-        return [state, next_event, timestamps.span(ttl), timestamps.span(ttr), pri, timestamps.now(self.box)]
+            next_event = timestamps.moment_after(self.box, ttl, "ttl")
+        life, run = timestamps.span(ttl, "ttl"), timestamps.span(ttr, "ttr")
+        return [state, next_event, life, run, pri, timestamps.now(self.box)]
 
     def adopt(self, task: Tuple) -> Tuple:
         """Store a task of another tube, with its priority and its time to run."""
@@ -212,7 +215,7 @@ class TimedDriver(TubeDriver):
     def release(self, task_id: object, options: Options) -> Tuple | None:
         """Make a task ready again, or delayed with the option `delay`, which extends its time to live."""
         delay = options.get("delay")
-        if delay is None or not number(delay, "number with {}") > 0:
+        if delay is None or not number(delay, "delay") > 0:
             return self._changed_at(task_id, "release", _until_end_of_life(READY))
         return self._delay(task_id, delay, "release")
 
@@ -226,7 +229,10 @@ class TimedDriver(TubeDriver):
         return self._changed_at(
             task_id,
             event,
-            lambda _: (("=", STATUS, DELAYED), ("=", NEXT_EVENT, until), ("+", TTL, longer)),
+            lambda task: (
+                *(("=", STATUS, DELAYED), ("=", NEXT_EVENT, until)),
+                ("=", TTL, min(task[TTL] + longer, timestamps.NEVER)),
+            ),
         )
 
     def bury(self, task_id: object) -> Tuple | None:

@@ -9,6 +9,7 @@ from typing import Final
 
 from iproto_server import Box, Space, Tuple
 from queue_lua_compat.tubes import timestamps
+from queue_lua_compat.tubes.arguments import chosen
 from queue_lua_compat.tubes.driver import (
     DELAYED,
     STATUS,
@@ -54,7 +55,7 @@ class UtubeTtlDriver(SubQueues, TimedDriver):
         space = box.schema.create_space(
             space_name,
             format=FORMAT,
-            temporary=options.get("temporary") or False,
+            temporary=chosen(options, "temporary", False),
             engine=options.get("engine") or "memtx",
         )
         state, utube, pri, task_id = (1, "string"), (7, "string"), (5, "unsigned"), (0, "unsigned")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from tests.differential.tubes.conversation import Step
 
@@ -79,14 +79,25 @@ DELIBERATE: Final[list[Deliberate]] = [
         is_over=True,
     ),
     Deliberate(
-        "kick counts to a number; the module's counts to a text of digits as well",
+        "kick answers a number; the module answers the text that it was given",
         lambda step, ours, theirs: step.action == "kick" and isinstance(step.arguments[0], str),
+    ),
+    Deliberate(
+        "errors name the argument, what was given and what is allowed",
+        lambda step, ours, theirs: _is_about_an_argument(ours, theirs),
     ),
     Deliberate(
         "kick answers how many, which is a whole number",
         lambda step, ours, theirs: step.action == "kick" and isinstance(step.arguments[0], float),
     ),
 ]
+
+
+def _is_about_an_argument(ours: Any, theirs: Any) -> bool:
+    """Whether both are errors with the same number, and the text of ours is about an argument."""
+    if not ours[0] == theirs[0] == "error":
+        return False
+    return bool(ours[1][0] == theirs[1][0] and " must be a" in ours[1][1])
 
 
 def _has(argument: object, value: object) -> bool:

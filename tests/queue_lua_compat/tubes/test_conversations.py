@@ -61,25 +61,41 @@ class TestPut:
         assert talk("ann", "put", "e") == [[1, "r", "e"]]
 
     @pytest.mark.parametrize(
-        ("options", "error"),
+        ("name", "value", "shown", "theirs"),
         [
-            ({"ttl": "x"}, "attempt to compare string with number"),
-            ({"ttl": True}, "attempt to compare boolean with number"),
-            ({"ttl": [1]}, "attempt to compare table with number"),
-            ({"ttr": "x"}, "attempt to compare string with number"),
-            ({"delay": "x"}, "attempt to compare number with string"),
-            ({"delay": True}, "attempt to compare number with boolean"),
-            (7, "attempt to index local 'opts' (a number value)"),
-            (True, "attempt to index local 'opts' (a boolean value)"),
+            ("ttl", "x", '"x"', "attempt to compare string with number"),
+            ("ttl", True, "true", "attempt to compare boolean with number"),
+            ("ttl", [1], "a list", "attempt to compare table with number"),
+            ("ttr", "x", '"x"', "attempt to compare string with number"),
+            ("delay", "x", '"x"', "attempt to compare number with string"),
+            ("delay", True, "true", "attempt to compare number with boolean"),
         ],
     )
-    def test_times_are_numbers(self, fifottl: Talk, options: object, error: str) -> None:
-        assert fifottl("ann", "put", "x", options) == (32, error)
+    def test_times_are_numbers(
+        self, fifottl: Talk, name: str, value: object, shown: str, theirs: str
+    ) -> None:
+        error = fifottl.world.error(32, f"{name} must be a number of seconds, not {shown}", theirs)
+        assert fifottl("ann", "put", "x", {name: value}) == error
 
-    @pytest.mark.parametrize("pri", ["x", -1, 1.5, [1]])
-    def test_a_priority_is_an_unsigned_number(self, fifottl: Talk, pri: object) -> None:
-        error = "Tuple field 6 type does not match one required by operation: expected unsigned"
-        assert fifottl("ann", "put", "x", {"pri": pri}) == (23, error)
+    @pytest.mark.parametrize(("options", "kind"), [(7, "number"), (True, "boolean")])
+    def test_options_are_a_map(self, fifottl: Talk, options: object, kind: str) -> None:
+        error = (32, f"attempt to index local 'opts' (a {kind} value)")
+        assert fifottl("ann", "put", "x", options) == error
+
+    @pytest.mark.parametrize(
+        ("pri", "shown"), [("x", '"x"'), (-1, "-1"), (1.5, "1.5"), ([1], "a list"), (1e300, "1e+300")]
+    )
+    def test_a_priority_is_an_unsigned_number(self, fifottl: Talk, pri: object, shown: str) -> None:
+        error = fifottl.world.error(
+            23,
+            f"pri must be a whole number from 0 to 18446744073709551615, not {shown}",
+            "Tuple field 6 type does not match one required by operation: expected unsigned",
+        )
+        assert fifottl("ann", "put", "x", {"pri": pri}) == error
+
+    def test_priorities_have_64_bits(self, fifottl: Talk) -> None:
+        assert fifottl("ann", "put", "x", {"pri": 2**64 - 1}) == [[0, "r", "x"]]
+        assert fifottl("ann", "put", "y", {"pri": 1e19}) == [[1, "r", "y"]]
 
 
 class TestTake:
@@ -93,10 +109,19 @@ class TestTake:
         assert talk("ann", "take", timeout) == []
 
     @pytest.mark.parametrize(
-        ("timeout", "kind"), [("0", "string"), (True, "boolean"), ([], "table"), ({"a": 1}, "table")]
+        ("timeout", "shown", "kind"),
+        [
+            *(("0", '"0"', "string"), (True, "true", "boolean")),
+            *(([], "a list", "table"), ({"a": 1}, "a map", "table")),
+        ],
     )
-    def test_a_timeout_is_a_number(self, talk: Talk, timeout: object, kind: str) -> None:
-        assert talk("ann", "take", timeout) == (32, f"attempt to compare {kind} with number")
+    def test_a_timeout_is_a_number(self, talk: Talk, timeout: object, shown: str, kind: str) -> None:
+        error = talk.world.error(
+            32,
+            f"timeout must be a number of seconds, not {shown}",
+            f"attempt to compare {kind} with number",
+        )
+        assert talk("ann", "take", timeout) == error
 
     def test_a_put_wakes_one_who_waits(self, talk: Talk) -> None:
         talk.start("bob", "take", 30)
@@ -199,12 +224,20 @@ class TestRelease:
         fifo("ann", "take")
         assert fifo("ann", "release", 0, {"delay": 1000}) == [[0, "r", "x"]]
 
-    @pytest.mark.parametrize(("delay", "kind"), [("x", "string"), (True, "boolean")])
-    def test_a_delay_is_a_number(self, fifottl: Talk, delay: object, kind: str) -> None:
+    @pytest.mark.parametrize(("delay", "shown", "kind"), [("1", '"1"', "string"), (True, "true", "boolean")])
+    def test_a_delay_is_a_number(self, fifottl: Talk, delay: object, shown: str, kind: str) -> None:
         fifottl("ann", "put", "x")
         fifottl("ann", "take")
-        error = (32, f"attempt to compare number with {kind}")
+        error = fifottl.world.error(
+            32, f"delay must be a number of seconds, not {shown}", f"attempt to compare number with {kind}"
+        )
         assert fifottl("ann", "release", 0, {"delay": delay}) == error
+
+    @pytest.mark.parametrize("delay", [10**15, 1e300, 2**63])
+    def test_a_delay_may_be_for_ever(self, fifottl: Talk, delay: float) -> None:
+        fifottl("ann", "put", "x", {"ttl": 100})
+        fifottl("ann", "take")
+        assert fifottl("ann", "release", 0, {"delay": delay}) == [[0, "~", "x"]]
 
 
 @pytest.mark.parametrize("method", ["ack", "release"])
@@ -265,9 +298,24 @@ class TestBuryAndKick:
         assert talk("ann", "kick", 99) == [0]
         assert talk("ann", "kick", 0) == [0]
 
-    @pytest.mark.parametrize("count", ["x", True, [1]])
-    def test_a_count_is_a_number(self, talk: Talk, count: object) -> None:
-        assert talk("ann", "kick", count) == (32, "'for' limit must be a number")
+    @pytest.mark.parametrize(
+        ("count", "shown"),
+        [("x", '"x"'), ("", '""'), ("1_0", '"1_0"'), (True, "true"), ([1], "a list"), (2**60, str(2**60))],
+    )
+    def test_a_count_is_a_number(self, talk: Talk, count: object, shown: str) -> None:
+        ours = f"count must be a number below 100000000000000, not {shown}"
+        error = talk.world.error(32, ours, "'for' limit must be a number")
+        assert talk("ann", "kick", count) == error
+
+    @pytest.mark.parametrize("count", ["2", " 2 ", "0x2", "2e0"])
+    def test_a_count_may_be_a_text(self, talk: Talk, count: str) -> None:
+        for data in "abc":
+            talk("ann", "put", data)
+        for task_id in range(3):
+            talk("ann", "bury", task_id)
+        assert talk("ann", "kick", count) == ([count] if talk.world.is_real else [2])
+        assert talk("ann", "peek", 2) == [[2, "!", "c"]]
+        assert talk("ann", "kick", count) == [1]
 
 
 class TestPeekAndDelete:
@@ -307,9 +355,12 @@ class TestTouch:
         fifo("ann", "take")
         assert fifo("ann", "touch", 0, 1) == (32, "fifo queue does not support touch")
 
-    @pytest.mark.parametrize(("delta", "kind"), [("1", "string"), (True, "boolean")])
-    def test_the_time_is_a_number(self, talk: Talk, delta: object, kind: str) -> None:
-        assert talk("ann", "touch", 0, delta) == (32, f"attempt to compare {kind} with number")
+    @pytest.mark.parametrize(("delta", "shown", "kind"), [("1", '"1"', "string"), (True, "true", "boolean")])
+    def test_the_time_is_a_number(self, talk: Talk, delta: object, shown: str, kind: str) -> None:
+        error = talk.world.error(
+            32, f"delta must be a number of seconds, not {shown}", f"attempt to compare {kind} with number"
+        )
+        assert talk("ann", "touch", 0, delta) == error
 
 
 class TestReleaseAllAndTruncate:
@@ -392,19 +443,29 @@ class TestCapacity:
         limited("ann", "truncate")
         assert limited.world.finish("bob") == [[0, "r", "c"]]
 
-    @pytest.mark.parametrize(("capacity", "kind"), [("5", "string"), (True, "boolean"), ([], "table")])
+    @pytest.mark.parametrize(
+        ("capacity", "shown", "kind"),
+        [("5", '"5"', "string"), (True, "true", "boolean"), ([], "a list", "table")],
+    )
     def test_a_capacity_is_a_number_when_it_comes_to_that(
-        self, world: World, capacity: object, kind: str
+        self, world: World, capacity: object, shown: str, kind: str
     ) -> None:
         talk = Talk(world, world.create("limfifottl", {"capacity": capacity}))
-        assert talk("ann", "put", "x") == (32, f"attempt to compare number with {kind}")
+        error = world.error(
+            32, f"capacity must be a number, not {shown}", f"attempt to compare number with {kind}"
+        )
+        assert talk("ann", "put", "x") == error
 
-    @pytest.mark.parametrize(("timeout", "kind"), [("5", "string"), (True, "boolean")])
-    def test_a_timeout_is_a_number(self, limited: Talk, timeout: object, kind: str) -> None:
+    @pytest.mark.parametrize(
+        ("timeout", "shown", "kind"), [("5", '"5"', "string"), (True, "true", "boolean")]
+    )
+    def test_a_timeout_is_a_number(self, limited: Talk, timeout: object, shown: str, kind: str) -> None:
         for _ in range(2):
             limited("ann", "put", "x")
-        outcome = limited("ann", "put", "x", {"timeout": timeout})
-        assert outcome == (32, f"attempt to compare {kind} with number")
+        error = limited.world.error(
+            32, f"timeout must be a number of seconds, not {shown}", f"attempt to compare {kind} with number"
+        )
+        assert limited("ann", "put", "x", {"timeout": timeout}) == error
 
     def test_without_a_capacity_there_is_always_room(self, world: World) -> None:
         talk = Talk(world, world.create("limfifottl"))

@@ -6,6 +6,7 @@ import pytest
 
 from iproto_server import ManualClock, Waiter
 from tests.queue_lua_compat.tubes.tubes_server import Client, TubesServer, answered
+from tests.queue_lua_compat.tubes.world import World
 
 TYPES = ["fifo", "fifottl", "limfifottl"]
 
@@ -217,3 +218,11 @@ class TestReadOnly:
         assert not waiting.is_done
         server.box.cfg(read_only=False)
         assert answered(waiting) == [0, "t", "x"]
+
+
+@pytest.mark.parametrize("temporary", ["yes", "", 0, 1, [], {}])
+def test_temporary_is_a_boolean(world: World, temporary: object) -> None:
+    error = (1, "Illegal parameters, options parameter 'temporary' should be of type boolean")
+    for kind in ("fifo", "fifottl", "limfifottl", "utube", "utubettl"):
+        assert world.try_to_create("temporary", kind, {"temporary": temporary}) == error
+    assert "temporary" not in world.call("ann", "queue.statistics")[0]

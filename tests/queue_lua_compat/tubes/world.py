@@ -36,6 +36,10 @@ class World:
         """Whether it is Tarantool with the module."""
         return isinstance(self.server, RealTarantool)
 
+    def error(self, code: int, ours: str, theirs: str) -> Outcome:
+        """Return an error whose text is ours or, from the module, that of Lua."""
+        return code, theirs if self.is_real else ours
+
     def create(self, kind: str, options: dict[str, Any] | None = None, *, name: str | None = None) -> str:
         """Create a tube.
 

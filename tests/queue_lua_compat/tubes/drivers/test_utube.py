@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
 import pytest
 
+from iproto_server import BoxError
+from queue_lua_compat.tubes.drivers.sub_queues import sub_queue
 from tests.queue_lua_compat.tubes.talk import Talk
 from tests.queue_lua_compat.tubes.world import World
 
@@ -327,3 +331,24 @@ class TestOptions:
         name = world.create(kind)
         assert world.try_to_create(name, kind) == (32, f"Space '{name}' already exists")
         assert world.try_to_create(name, kind, {"if_not_exists": True}) == [True]
+
+
+@pytest.mark.parametrize(
+    ("utube", "stored"),
+    [
+        (UUID(int=255), "00000000-0000-0000-0000-0000000000ff"),
+        (Decimal("1.50"), "1.50"),
+        (Decimal("1e30"), "1" + 30 * "0"),
+        (Decimal("-0"), "-0"),
+        (True, "true"),
+        (2**63, "9223372036854775808ULL"),
+    ],
+)
+def test_a_sub_queue_has_the_name_that_lua_makes_of_a_value(utube: object, stored: str) -> None:
+    assert sub_queue(utube) == stored
+
+
+@pytest.mark.parametrize(("utube", "shown"), [([1], "a list"), ({"a": 1}, "a map")])
+def test_tables_are_no_names(utube: object, shown: str) -> None:
+    with pytest.raises(BoxError, match=f"utube must be a text, a number, a boolean or a UUID, not {shown}"):
+        sub_queue(utube)

@@ -99,21 +99,34 @@ class TestInBothWorlds:
         assert talk("bob", "take", 10) == [[0, "t", "x"]]
 
     @pytest.mark.parametrize(
-        ("options", "error"),
+        ("options", "code", "ours", "theirs"),
         [
-            ({"ttl": "x"}, (32, "attempt to compare string with number")),
-            ({"ttr": "x"}, (32, "attempt to compare string with number")),
-            ({"delay": "x"}, (32, "attempt to compare number with string")),
+            ({"ttl": "x"}, 32, "ttl must be a number of seconds", "attempt to compare string with number"),
+            ({"ttr": "x"}, 32, "ttr must be a number of seconds", "attempt to compare string with number"),
             (
-                {"pri": -1},
-                (23, "Tuple field 6 type does not match one required by operation: expected unsigned"),
+                {"delay": "x"},
+                32,
+                "delay must be a number of seconds",
+                "attempt to compare number with string",
+            ),
+            (
+                {"pri": "x"},
+                23,
+                "pri must be a whole number from 0 to 18446744073709551615",
+                "Tuple field 6 type does not match one required by operation: expected unsigned",
             ),
         ],
     )
     def test_times_and_priorities_are_numbers(
-        self, talk: Talk, options: object, error: tuple[int, str]
+        self, talk: Talk, options: object, code: int, ours: str, theirs: str
     ) -> None:
-        assert talk("ann", "put", "x", options) == error
+        assert talk("ann", "put", "x", options) == talk.world.error(code, f'{ours}, not "x"', theirs)
+
+    @pytest.mark.parametrize("delay", [10**15, 1e300])
+    def test_a_delay_may_be_for_ever(self, talk: Talk, delay: float) -> None:
+        talk("ann", "put", "x", {"ttl": 100})
+        talk("ann", "take")
+        assert talk("ann", "release", 0, {"delay": delay}) == [[0, "~", "x"]]
 
 
 class TestTimes:
