@@ -232,6 +232,10 @@ def _alter(index: Index, arguments: list[Any]) -> object:
 def _format(space: Space, arguments: list[Any]) -> object:
     given = argument(arguments, 0)
     if given is None:
+        if (
+            space.box.catalog.space_by_name("_vspace").find(0, [space.id]) is None
+        ):  # the caller does not see it
+            raise BoxError(ErrorCode.NO_SUCH_SPACE, f"#{space.id}")
         return space.format()
     if not isinstance(given, list | dict):
         raise illegal("format should be a table")
@@ -265,17 +269,35 @@ INDEX_METHODS: dict[str, Method] = {
 
 def _by_primary(name: str) -> Method:
     method = INDEX_METHODS[name]
-    return lambda space, arguments: method(space.primary, arguments)
+
+    def by_primary(space: Space, arguments: list[Any]) -> object:
+        # As in Tarantool, nobody needs a right to learn that there is no index.
+        if space.core().primary is None:
+            raise BoxError(ErrorCode.NO_SUCH_INDEX_ID, 0, space.name)
+        return method(space.primary, arguments)
+
+    return by_primary
+
+
+def _of_rows(name: str) -> Method:
+    """A method that counts the rows of a space, of which there are none without an index."""
+    method = INDEX_METHODS[name]
+    return lambda space, arguments: 0 if _has_no_rows(space) else method(space.primary, arguments)
+
+
+def _has_no_rows(space: Space) -> bool:
+    return space.engine == "memtx" and space.core().primary is None
 
 
 SPACE_METHODS: dict[str, Method] = {
-    **{name: _by_primary(name) for name in ("select", "get", "count", "update", "delete")},
+    **{name: _by_primary(name) for name in ("select", "get", "update", "delete")},
+    "count": _of_rows("count"),
     "insert": lambda space, arguments: space.insert(argument(arguments, 0)),
     "replace": lambda space, arguments: space.replace(argument(arguments, 0)),
     "put": lambda space, arguments: space.replace(argument(arguments, 0)),
     "upsert": _upsert,
     "auto_increment": _auto_increment,
-    "len": lambda space, arguments: _len(space, space.primary),
+    "len": lambda space, arguments: 0 if _has_no_rows(space) else _len(space, space.primary),
     "bsize": lambda space, arguments: space.bsize(),
     "truncate": lambda space, arguments: space.truncate(),
     "drop": lambda space, arguments: space.drop(),

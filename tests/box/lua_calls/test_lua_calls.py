@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -142,3 +143,35 @@ FUNCTIONS = [
     "box.schema.user.password",
 ]
 PYTHON_WORDS = ["NoneType", "<class", "' object", "positional", "keyword", "subscriptable", "iterable", "__"]
+
+
+class TestWithoutRights:
+    """What a user without any right to a space is told of it; the same as by 2.6.0."""
+
+    @pytest.fixture
+    def as_lenny(self, box: Box) -> Callable[..., object]:
+        box.schema.create_space("no_index")
+        box.schema.user.create("lenny")
+        return lambda name, *arguments: box.session.su("lenny", call, box, name, *arguments)
+
+    @pytest.mark.parametrize("method", ["len", "count"])
+    def test_a_space_without_an_index_is_empty(self, as_lenny: Callable[..., object], method: str) -> None:
+        assert as_lenny(f"box.space.no_index:{method}") == 0
+
+    @pytest.mark.parametrize("method", ["select", "get", "delete", "update"])
+    def test_an_index_that_is_missing_is_named_first(
+        self, as_lenny: Callable[..., object], method: str
+    ) -> None:
+        with refusal(ErrorCode.NO_SUCH_INDEX_ID, "No index #0 is defined in space 'no_index'"):
+            as_lenny(f"box.space.no_index:{method}", [1])
+
+    @pytest.mark.parametrize("method", ["len", "count", "select", "get"])
+    def test_rows_are_not_counted(self, as_lenny: Callable[..., object], method: str) -> None:
+        with refusal(ErrorCode.ACCESS_DENIED, "Read access to space 't' is denied for user 'lenny'"):
+            as_lenny(f"box.space.t:{method}", 1)
+
+    def test_a_format_is_not_shown(self, box: Box, as_lenny: Callable[..., object]) -> None:
+        with refusal(ErrorCode.NO_SUCH_SPACE, f"Space '#{box.space.t.id}' does not exist"):
+            as_lenny("box.space.t:format")
+        box.schema.user.grant("lenny", "write", "space", "t")
+        assert as_lenny("box.space.t:format") == box.space.t.format()
