@@ -123,7 +123,7 @@ OPTIONS: tuple[Option, ...] = (
         values.whole(2, 2**31 - 1),
         _NETWORK,
         "COUNT",
-        "Maximum number of requests in flight in the whole server.",
+        "Maximum number of requests in flight in the whole server, without calls that wait for others.",
         default="768",
     ),
     Option(

@@ -20,6 +20,7 @@ class FramingError(BoxError):
     """The stream has no length where one should be, so nothing after this can be understood.
 
     Attributes:
+        reason: what is wrong.
         frames: the frames that were complete before the fault, unless somebody else was given them; they
             deserve their answers.
     """
@@ -33,6 +34,7 @@ class FramingError(BoxError):
             reason: what is wrong, as Tarantool words it.
         """
         super().__init__(ErrorCode.INVALID_MSGPACK, reason)
+        self.reason = reason
         self.frames = []
 
 

@@ -131,6 +131,10 @@ class ClientConnection(Protocol):
     def go_on(self) -> None:
         """Resume the requests that were held, unless they still have to wait."""
 
+    @property
+    def has_requests(self) -> bool:
+        """Whether requests wait that have arrived; of a client that is not read from, there may be some."""
+
     def suspend(self) -> None:
         """Handle no more requests before `resume`."""
 
@@ -174,7 +178,7 @@ class ClientConnection(Protocol):
         """Handle the client's end of the connection; `is_gone`: nothing can be sent to it either."""
 
     def stop_reading(self) -> None:
-        """Take no more requests, and answer those already taken."""
+        """Take no more requests, and handle those already received."""
 
     def expel(self, error: BoxError) -> None:
         """Send an error, and close."""
@@ -186,4 +190,4 @@ class ClientConnection(Protocol):
         """Close now, if the connection waits for its paced close."""
 
     def abort(self) -> None:
-        """Close at once, without sending what is left."""
+        """Close at once, without sending what is left; requests that have arrived are handled."""

@@ -35,12 +35,20 @@ class GracefulShutdown:
         left.cancel()
 
     async def end_waits(self) -> None:
-        """Take no more requests, and answer waiting calls without a value."""
+        """Take no more requests, answer waiting calls without a value, and handle what has been received."""
         connections = list(self._state.connections)
         for connection in connections:
             connection.stop_reading()
         give_up_waits(connections)
         await asyncio.sleep(0)  # requests that follow such a call in a stream run now
+        handled = asyncio.ensure_future(self._backlogs_are_handled())
+        await self._deadline.wait((handled,))
+        handled.cancel()
+
+    async def _backlogs_are_handled(self) -> None:
+        turns = self._state.turns
+        while turns.is_busy:  # noqa: ASYNC110  # it is given turns in each iteration
+            await asyncio.sleep(0)
 
     async def close_connections(self, grace: float) -> None:
         """Close the connections when their answers are sent; abort the remaining ones at the deadline.

@@ -53,6 +53,7 @@ class ServerInProcess:
         self._loop = loop or asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever)
         self._clients: list[IprotoClient] = []
+        self._is_stopped = False
 
     @property
     def failures(self) -> int:
@@ -69,6 +70,12 @@ class ServerInProcess:
         """Await something in the server's loop."""
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(30)
 
+    def stop(self) -> None:
+        """Stop the server before the end; a second call does nothing."""
+        if not self._is_stopped:
+            self._is_stopped = True
+            self.run(self.server.stop())
+
     def __enter__(self) -> Self:
         self.server.open(self._loop)
         self._thread.start()
@@ -78,7 +85,7 @@ class ServerInProcess:
     def __exit__(self, *error: object) -> None:
         for client in self._clients:
             client.close()
-        self.run(self.server.stop())
+        self.stop()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()

@@ -29,6 +29,7 @@ from iproto_server.server.client_connection import EventSubscriptions, RequestSt
 from iproto_server.server.connection.fair_scheduler import AT_ONCE
 from iproto_server.server.connection.listener import peer_name
 from iproto_server.server.connection.pending_output import Output
+from iproto_server.server.connection.rest import Rest
 from iproto_server.server.connection.server_state import ServerState
 from iproto_server.server.limits.admission import Ticket
 from iproto_server.server.limits.unsent_limit import LARGE
@@ -39,10 +40,10 @@ SALT_SIZE = 32
 CUT_AT_ONCE = 8192
 """Of what has been received, frames within so many bytes are cut out at a time."""
 END_GRACE = 1.0
-"""Seconds after which a connection is closed that sends no more, and whose requests `net_msg_max` holds."""
+"""Seconds after which the socket of a client that sends no more is closed if its requests have to wait."""
 
-_UNWATCHED, _WATCHED, _SENDS_NO_MORE, _IS_GONE = range(4)
-"""What is known of the end of a connection that has been held."""
+_UNWATCHED, _WATCHED, _SENDS_NO_MORE, _IS_GONE, _IS_READ = range(5)
+"""What is known of the client's end; the last one: everything before it has been read."""
 
 
 @twin_methods("data_received", "send_output", "_send")
@@ -55,6 +56,9 @@ class Connection(asyncio.Protocol):
 
     Attributes:
         is_closing: whether no more requests are carried out; what is answered may still have to be sent.
+
+    Requests that arrived whole before the client's end are carried out after it, too, in turns with those of
+    other connections; the session ends after the last one.
     """
 
     __slots__ = (
@@ -68,13 +72,17 @@ class Connection(asyncio.Protocol):
         "_has_output",
         "_has_received",
         "_held_size",
+        "_is_confidential",
         "_is_held",
+        "_is_lost",
         "_is_reading_stopped",
         "_is_suspended",
         "_is_transport_full",
         "_is_write_paused",
         "_needs_room",
         "_output",
+        "_reason",
+        "_rest",
         "_server",
         "_ticket",
         "_traffic",
@@ -112,6 +120,10 @@ class Connection(asyncio.Protocol):
         self._has_hurried = False
         self._end = _UNWATCHED
         self._descriptor = -1
+        self._is_confidential = False
+        self._is_lost = False
+        self._reason: object = None
+        self._rest: Rest | None = None
         self.is_closing = False
         self._is_reading_stopped = False
         self.in_flight = 0
@@ -125,6 +137,8 @@ class Connection(asyncio.Protocol):
         """Greet the client, then tell the application."""
         self._transport = cast(asyncio.Transport, transport)
         self.salt = os.urandom(SALT_SIZE)
+        is_encrypted = self._transport.get_extra_info("sslcontext") is not None
+        self._is_confidential = is_encrypted or is_unix(self._transport)
         peer = peer_name(self._transport.get_extra_info("peername"))
         self.session = self._server.box.session.open("binary", peer)
         self.session.channel = self
@@ -207,23 +221,69 @@ class Connection(asyncio.Protocol):
 
         Calls that wait are answered without a value.
 
-        Returns: whether the transport is left to us; one of TLS cannot be open in one direction only.
+        Returns: that the transport is left to us.
         """
+        self._end = _IS_READ
         self.session.end()
-        self.close_after_output()
-        return self._transport.get_extra_info("sslcontext") is None
+        self._close_when_done()
+        if not self.is_closing:
+            asyncio.get_running_loop().call_later(END_GRACE, self._end_soon)
+        return True
 
     def connection_lost(self, error: Exception | None) -> None:
-        """Tell the application, and give up what waits on the client's behalf."""
+        """Carry out what arrived before, give up what waits on the client's behalf, and end the session."""
+        self._is_lost = True
+        self._reason = error or "the client has gone"
+        self._server.unsent.forget(self)
+        self._server.hangups.forget(self, self._descriptor)
+        self._output = Output()
+        self._is_write_paused = self._is_transport_full = self._needs_room = False
+        if self.is_closing:
+            self._finish()
+            return
+        self._rest = Rest(self._transport)
+        self._is_held = True
+        if self._backlog is None:
+            self._backlog = Frames()
+        self._server.incoming.lost(self)
+        has_more = self._read_rest()
+        self.session.end()
+        if not has_more:
+            self._close_when_done()
+        self.go_on()
+
+    def _read_rest(self) -> bool:
+        """Let a lost connection's backlog have what else has arrived. Returns whether there is any."""
+        if self._backlog or self._decoder.has_more:
+            return True
+        data = b"" if self._rest is None else self._rest.read()
+        if data and self._fault is None:
+            assert self._backlog is not None
+            self._traffic.received += len(data)
+            try:
+                self._decoder.feed_to(self._backlog, data)
+            except FramingError as error:
+                self._fault = error.with_traceback(None)
+            self._note_incoming(True)
+        return bool(data)
+
+    def _close_when_done(self) -> None:
+        """Close, unless there are requests that follow a waiting call in its stream."""
+        if self.streams is None or not self.streams.waiting:
+            self.close_after_output()
+
+    def _finish(self) -> None:
+        """End the session of a lost connection, and tell the application."""
         self.is_closing = True
         if self._ticket is not None:
             self._ticket.give_back()
+        if self._rest is not None:
+            self._rest.close()
         self._backlog = None
         self._output = Output()
         self._server.incoming.forget(self)
         self._server.unsent.forget(self)
         self.session.channel = None
-        self._server.hangups.forget(self, self._descriptor)
         if self.subscriptions is not None:
             self.subscriptions.close()
         if self.streams is not None:
@@ -237,7 +297,7 @@ class Connection(asyncio.Protocol):
             peer=session.peer,
             session=session.id,
             user=session.user.name,
-            reason=error or "the client has gone",
+            reason=self._reason,
         )
         self._server.disconnected(self)
 
@@ -256,8 +316,7 @@ class Connection(asyncio.Protocol):
     @property
     def is_confidential(self) -> bool:
         """Whether nobody on the way can read what is sent: over TLS, or a unix socket."""
-        transport = self._transport
-        return transport.get_extra_info("sslcontext") is not None or is_unix(transport)
+        return self._is_confidential
 
     # -- requests --
 
@@ -328,8 +387,7 @@ class Connection(asyncio.Protocol):
     def _fail(self) -> None:
         """What follows cannot be understood: say so, and close."""
         assert self._fault is not None
-        self._server.incoming.refuse(self, self._fault)
-        self._refuse(self._fault)
+        self._refuse(self._server.incoming.refuse(self, self._fault))
         self.close_after_output()
 
     @property
@@ -339,6 +397,11 @@ class Connection(asyncio.Protocol):
             self._output.size + self._held_size > self._server.config.write_high_water
             or self._is_write_paused
         )
+
+    @property
+    def has_requests(self) -> bool:
+        """Whether requests wait that have arrived; of a client that is not read from, there may be some."""
+        return bool(self._backlog) or self._decoder.has_more or (self._is_held and not self._is_lost)
 
     def must_hold(self) -> bool:
         """Whether the next request has to wait: for the client to read, for requests in flight to end, or for
@@ -370,7 +433,7 @@ class Connection(asyncio.Protocol):
 
     def go_on(self) -> None:
         """Stand in the line with what was held, unless it has to be held still."""
-        if self.is_closing or self._is_reading_stopped or not self._is_held:
+        if self.is_closing or not self._is_held:
             return
         if self.must_hold():
             self._keep_held()
@@ -387,9 +450,11 @@ class Connection(asyncio.Protocol):
         Returns:
             Whether there is more to do.
         """
-        if self.is_closing or self._is_reading_stopped:
+        if self.is_closing:
             return False
         is_done = self._work(end)
+        if self._is_lost:
+            self._output.take()  # nobody can be told
         if self.is_closing:
             return False
         if self.must_hold():
@@ -399,9 +464,14 @@ class Connection(asyncio.Protocol):
             if self.in_flight:
                 self._watch_for_end()
             return True
+        if self._is_lost:
+            if self._read_rest():
+                return True
+            self._close_when_done()
+            return False
         self._backlog = None
         self._is_held = False
-        if not self._transport.is_closing():
+        if not self._transport.is_closing() and not self._is_reading_stopped:
             self._transport.resume_reading()
         if self._decoder.has_part:
             self._note_incoming(True)
@@ -434,6 +504,8 @@ class Connection(asyncio.Protocol):
 
     def _watch_for_end(self) -> None:
         """See the client's end from now on, although it is not read from; or act on what was seen."""
+        if self._is_lost:
+            return
         if self._end == _UNWATCHED:
             connected = self._transport.get_extra_info("socket")
             if connected is None or self._transport.is_closing():
@@ -456,36 +528,34 @@ class Connection(asyncio.Protocol):
         Parameters:
             is_gone: whether it can be sent nothing more; otherwise it has only sent all it has to send.
         """
-        # Nothing can be sent any more over a connection of TLS that one side has closed.
-        is_encrypted = self._transport.get_extra_info("sslcontext") is not None
-        self._end = _IS_GONE if is_gone or is_encrypted else _SENDS_NO_MORE
+        self._end = _IS_GONE if is_gone else _SENDS_NO_MORE
         self._act_on_end()
 
     def _act_on_end(self) -> None:
         """Calls that wait end without a value, as nobody could take anything of what they wait for.
 
-        Requests that came before the end are carried out, if that is soon; where the client is gone
-        altogether they are not.
+        Requests that came before the end are carried out; where the client is gone altogether, without being
+        answered.
         """
-        if self.is_closing or self._is_reading_stopped or not self._is_held:
+        if self.is_closing or not self._is_held:
             return
         is_news = not self.session.is_ended
         if is_news:
             self._server.hung_up_while_held += 1
             self.session.end()
         if self._end == _IS_GONE:
-            self.is_closing = True
             self._transport.abort()
         elif is_news:
             self._server.let_held_go_on()
             asyncio.get_running_loop().call_later(END_GRACE, self._end_soon)
 
     def _end_soon(self) -> None:
-        """Close when the requests that came before the end are held for procedures in flight still."""
-        if self.is_closing or self._is_reading_stopped:
+        """Close the socket of a client that sends no more, if its requests wait for procedures in flight."""
+        if self.is_closing or self._is_lost:
             return
-        if self.in_flight and self._is_held and self._server.is_full:
-            self.close_after_output()
+        is_waiting = (self._is_held and self._server.is_full) or not self._is_held
+        if self.in_flight and is_waiting and not self.unsent:
+            self._transport.abort()
         else:
             asyncio.get_running_loop().call_later(END_GRACE, self._end_soon)
 
@@ -497,7 +567,7 @@ class Connection(asyncio.Protocol):
         Parameters:
             size: bytes of rows.
         """
-        return self._server.unsent.admit(self, size)
+        return self._is_lost or self._server.unsent.admit(self, size)
 
     def take_room(self) -> None:
         """Let the next large answer have room, whether there is some or not."""
@@ -521,11 +591,13 @@ class Connection(asyncio.Protocol):
         """A request has to wait for another one of its stream."""
         self.in_flight += 1
         self._server.in_flight += 1
+        self._server.parked += 1
 
     def taken_up(self) -> None:
         """Its turn has come."""
         self.in_flight -= 1
         self._server.in_flight -= 1
+        self._server.parked -= 1
 
     def wait_for(
         self,
@@ -545,6 +617,8 @@ class Connection(asyncio.Protocol):
         """
         self.in_flight += 1
         self._server.in_flight += 1
+        is_parked = waiter.queue is not None
+        self._server.parked += is_parked
         safe = self._server.batch.written() if self._transactions.has_logged else None
 
         def written(safe: asyncio.Future[None]) -> None:
@@ -564,8 +638,10 @@ class Connection(asyncio.Protocol):
         def answer(waiter: Waiter) -> None:
             self.in_flight -= 1
             self._server.in_flight -= 1
+            self._server.parked -= is_parked
             if not self.is_closing:
-                self.reply(respond(waiter))
+                if not self._is_lost:
+                    self.reply(respond(waiter))
                 if then is not None:
                     asyncio.get_running_loop().call_soon(go_on, then)
             if self._server.held:
@@ -574,13 +650,22 @@ class Connection(asyncio.Protocol):
         def go_on(then: Callable[[], object]) -> None:
             if not self.is_closing:
                 then()
+                if self._is_lost or self._end == _IS_READ:
+                    self._stream_went_on()
 
         waiter.on_done(done)
+
+    def _stream_went_on(self) -> None:
+        """Requests of a stream were carried out after the client's end: those may have been the last ones."""
+        if not (self._is_suspended or self in self._server.turns or self in self._server.held):
+            self._close_when_done()
 
     # -- responses --
 
     def reply(self, response: bytes) -> None:
         """Send a response with the batch at the end of this loop iteration, after its rows are in the log."""
+        if self._is_lost:
+            return
         self._output.add(response, self._transactions.has_logged)
         if len(response) > LARGE:
             self._server.unsent.add(self)
@@ -590,7 +675,7 @@ class Connection(asyncio.Protocol):
 
     def push(self, frame: bytes) -> None:
         """Send with the batch what answers no request; it rests on no rows that are not in the log."""
-        if self.is_closing:
+        if self.is_closing or self._is_lost:
             return
         self._output.push(frame)
         if not self._has_output:
@@ -637,6 +722,10 @@ class Connection(asyncio.Protocol):
             error: what those who have changed something are told, if their rows could not be written.
         """
         self._held_size -= output.size
+        if self._is_lost:
+            if self in self._server.held:
+                self._server.let_held_go_on()
+            return
         if error is not None:
             output.refuse(partial(self._refusal_of, error))
         self._send(output.take())
@@ -659,6 +748,8 @@ class Connection(asyncio.Protocol):
     @property
     def unsent(self) -> int:
         """Bytes that wait to be sent."""
+        if self._is_lost:
+            return 0
         return self._output.size + self._held_size + self._transport.get_write_buffer_size()
 
     def was_used(self) -> bool:
@@ -667,6 +758,7 @@ class Connection(asyncio.Protocol):
         return (
             had_received
             or self.in_flight > 0
+            or self._is_lost
             or self in self._server.turns
             or (self.subscriptions is not None and not self.subscriptions.is_empty)
         )
@@ -677,6 +769,8 @@ class Connection(asyncio.Protocol):
 
     def limit_unsent(self, size: int | None) -> None:
         """Let requests wait when so many bytes are unread, if that is less than otherwise."""
+        if self._is_lost:
+            return
         high_water = self._server.incoming.write_high_water(self)
         self._transport.set_write_buffer_limits(high=high_water if size is None else min(size, high_water))
 
@@ -694,6 +788,10 @@ class Connection(asyncio.Protocol):
         self.is_closing = True
         # Whatever they wait for, the answer would not be sent.
         self.session.end()
+        if self._is_lost:
+            # Not within the request that may have caused it.
+            asyncio.get_running_loop().call_soon(self._finish)
+            return
         if self._transport.is_closing():
             return
         self._transport.pause_reading()
@@ -706,13 +804,14 @@ class Connection(asyncio.Protocol):
 
     def _close(self) -> None:
         """Close, unless there is something to send, or others are closed first."""
-        if not self._has_output and not self._held_size and self not in self._server.incoming.paced:
+        if self._is_lost or self._has_output or self._held_size:
+            return
+        if self not in self._server.incoming.paced:
             self._transport.close()
 
     def stop_reading(self) -> None:
-        """Take no more requests; those that were taken are still answered."""
+        """Take no more requests; those that have been received are still carried out."""
         self._is_reading_stopped = True
-        self._backlog = None
         if not self._transport.is_closing():
             self._transport.pause_reading()
 
@@ -728,7 +827,7 @@ class Connection(asyncio.Protocol):
             self.close_after_output()
 
     def abort(self) -> None:
-        """Close at once, whatever was not sent yet."""
+        """Close at once, whatever was not sent yet; requests that have arrived are carried out."""
         self._transport.abort()
 
 

@@ -70,6 +70,11 @@ class Turns:
             if not self._is_scheduled:
                 self._schedule()
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether a connection is in the line."""
+        return bool(self._line)
+
     def __contains__(self, connection: object) -> bool:
         """Whether a connection is in the line."""
         return connection in self._in_line

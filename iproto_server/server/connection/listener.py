@@ -11,12 +11,14 @@ import ssl
 import stat
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from iproto_server.config.address import Address
 from iproto_server.descriptors import spare
 from iproto_server.errors import BoxError
+from iproto_server.server.connection.tls import TlsTransport
 
 if TYPE_CHECKING:
     from iproto_server.server.limits.admission import Admission, Ticket
@@ -29,8 +31,6 @@ RETRY_AFTER = 1.0
 """Seconds without accepting after all descriptors, including the spare ones, are in use."""
 HANDSHAKE_TIMEOUT = 10.0
 """Maximum duration of a TLS handshake in seconds; the session begins after it."""
-GOODBYE_TIMEOUT = 1.0
-"""Maximum duration of the TLS shutdown in seconds."""
 
 _USED_UP: Final = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 _SPARE_FOR_FILES: Final = 2
@@ -165,18 +165,15 @@ class Listener:
 
     async def _open(self, connected: socket.socket, ticket: Ticket) -> None:
         """Create the connection of a socket, after the handshake if it uses TLS."""
-        encryption: dict[str, Any] = {}
-        if self.context is not None:
-            encryption = {
-                "ssl": self.context,
-                "ssl_handshake_timeout": HANDSHAKE_TIMEOUT,
-                "ssl_shutdown_timeout": GOODBYE_TIMEOUT,
-            }
+        create = partial(self._factory.connection, ticket)
+        tls = None if self.context is None else TlsTransport(self.context, create, HANDSHAKE_TIMEOUT)
         try:
-            await self._loop.connect_accepted_socket(
-                lambda: self._factory.connection(ticket), connected, **encryption
-            )
+            await self._loop.connect_accepted_socket(create if tls is None else lambda: tls, connected)
+            if tls is not None:
+                await tls.opened
         except BaseException as error:
+            if tls is not None:
+                tls.give_up()
             ticket.give_back()
             if not isinstance(error, OSError):
                 raise

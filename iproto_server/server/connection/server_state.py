@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from typing import Protocol
+from typing import Final, Protocol
 
 from iproto_server.box import Box
 from iproto_server.box.access.session import Session
@@ -28,6 +28,9 @@ from iproto_server.server.limits.rate_limited_log import RateLimitedLog
 from iproto_server.server.limits.unsent_limit import UnsentLimit
 
 logger = logging.getLogger("iproto_server.server")
+
+PARKED_MAX: Final = 50_000
+"""Number of parked requests above which connections that have some get no more; each needs about 2 KB."""
 
 
 class RequestHandler(Protocol):
@@ -55,6 +58,8 @@ class ServerState:
         connections: the open connections.
         held: connections that wait for requests in flight to end.
         in_flight: number of unanswered requests.
+        parked: number of those that wait for other requests: calls in a `WaitQueue`, and requests behind a
+            call of their stream.
         turns: schedules the connections that have more requests than can be handled at once.
         hangups: detects hangups of held connections.
         admission: limits the number of connections.
@@ -87,6 +92,7 @@ class ServerState:
         self.connections: set[ClientConnection] = set()
         self.held: set[ClientConnection] = set()
         self.in_flight = 0
+        self.parked = 0
         self.traffic = Traffic()
         self.hung_up_while_held = 0
         self.is_stopping = False
@@ -112,8 +118,13 @@ class ServerState:
 
     @property
     def is_full(self) -> bool:
-        """Whether as many requests are in flight as `net_msg_max` allows."""
-        return self.in_flight >= self.config.net_msg_max
+        """Whether as many requests are in flight as `net_msg_max` allows.
+
+        It limits the procedures that run. A parked call ends because of other requests, maybe of the same
+        connection, so those must not wait for it: parked calls have a limit of their own, for memory alone.
+        """
+        net_msg_max, parked = self.config.net_msg_max, self.parked
+        return self.in_flight - parked >= net_msg_max or parked >= max(net_msg_max, PARKED_MAX)
 
     # -- sessions --
 

@@ -133,26 +133,43 @@ class IncomingLimits:
         """End the deadline of a frame, because the connection is not read."""
         self._frames.end(connection)
 
-    def refuse(self, connection: ClientConnection, fault: FramingError) -> None:
-        """Count and log a connection that is closed because of a frame."""
-        reason = "malformed"
+    def lost(self, connection: ClientConnection) -> None:
+        """End the deadlines of a lost connection: only requests that have arrived are still handled."""
+        for queue in (self._login, self._frames, self._closing):
+            queue.end(connection)
+
+    def refuse(self, connection: ClientConnection, fault: FramingError) -> BoxError:
+        """Count and log a connection that is closed because of a frame.
+
+        Returns: the error for the client.
+        """
+        reason, error = "malformed", BoxError(ErrorCode.INVALID_MSGPACK, fault.reason)
         if isinstance(fault, FrameTooLargeError):
-            is_large = fault.size > self._config().max_frame
-            reason = "max_frame" if is_large else "max_frame_before_login"
+            config = self._config()
+            reason, limit = "max_frame", config.max_frame
+            if fault.size <= limit:
+                reason, limit = "max_frame_before_login", config.max_frame_before_login
+            error = BoxError(ErrorCode.INVALID_MSGPACK, f"{fault.reason} ({reason} is {limit})")
         self._count(connection, reason)
         self._close_soon(connection)
+        return error
 
     def forget(self, connection: ClientConnection) -> None:
         """Remove a closed connection."""
         self._note(connection, 0)
         self.paced.forget(connection)
-        for queue in (self._login, self._frames, self._closing):
-            queue.end(connection)
+        self.lost(connection)
 
     # -- expired deadlines --
 
     def _login_is_late(self, connection: ClientConnection) -> None:
-        if self.is_unauthenticated(connection):
+        if not self.is_unauthenticated(connection):
+            return
+        if connection.has_requests:
+            # It reads no answers, or a login is delayed: what has arrived, maybe a login, is still handled.
+            self._count(connection, "login_timeout")
+            connection.abort()
+        else:
             self._close(connection, "login_timeout", BoxError(ErrorCode.TIMEOUT))
 
     def _frame_is_late(self, connection: ClientConnection) -> None:

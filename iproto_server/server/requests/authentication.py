@@ -124,15 +124,20 @@ class Authentication:
             session.on_close.pop(attempt, None)
             if connection.is_closing:
                 return
-            self._answer(connection, sync, name, proof, attempt)
-            connection.resume()
+            is_right = self._answer(connection, sync, name, proof, attempt)
+            if session.is_ended and not is_right:
+                # The requests behind it are not those of guest; and there may be any number of attempts.
+                connection.close_after_output()
+            else:
+                connection.resume()
 
         def give_up() -> None:
-            timer.cancel()
+            # The client has closed its end, and must not get the answer before the delay is over.
             if connection.is_stopping:
+                timer.cancel()
                 check()
-            else:
-                # The client has closed its end, and must not get the answer before the delay is over.
+            elif not connection.has_requests:
+                timer.cancel()
                 connection.close_after_output()
 
         connection.suspend()
@@ -141,8 +146,10 @@ class Authentication:
 
     def _answer(
         self, connection: ClientConnection, sync: int, name: str, proof: auth.Proof, attempt: Attempt
-    ) -> None:
+    ) -> bool:
+        """Answer; return whether the password is right."""
         box, session = self._box, connection.session
+        is_right = False
         box.transactions.has_logged = False
         if box.transactions.take_out is not None:
             box.transactions.take_out()
@@ -150,8 +157,10 @@ class Authentication:
         session.sync = sync
         try:
             answer = self._prove(connection, sync, name, proof, attempt)
+            is_right = True
         except BaseException as error:  # noqa: BLE001  # whatever went wrong, a request gets its answer
             answer = self._failed(sync, error)
         finally:
             box.session.current = box.session.background
         connection.reply(answer)
+        return is_right

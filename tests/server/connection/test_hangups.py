@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import errno
 import logging
-import socket
-import struct
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
-import uvloop
 
-from iproto_server import Application, Box, Waiter, WaitQueue
 from iproto_server.config.address import Address
 from iproto_server.server.connection import connection as module
 from iproto_server.server.connection import fair_scheduler
@@ -27,139 +21,24 @@ from tests.box15_client import Client15, call_body
 from tests.certificates import Certificates
 from tests.conftest import StartServer
 from tests.iproto_client import CALL, FUNCTION_NAME, PING, TUPLE, IprotoClient, frame
-from tests.server.in_process import ServerInProcess
+from tests.server.connection.service import (
+    NET_MSG_MAX,
+    Client,
+    Service,
+    call,
+    close,
+    half_close,
+    reset,
+    serve,
+    shut,
+)
 
-NET_MSG_MAX = 4
 CALLS: dict[str, tuple[tuple[Any, ...], tuple[Any, ...]]] = {
     "tutorial": (("queue.put",), ("queue.take", 3600)),
     "legacy": (("queue.put", 0, "t", 0, 0, 3600, 0), ("queue.take", 0, "t", 3600)),
     "tubes": (("queue.tube.t:put",), ("queue.tube.t:take", 3600)),
 }
 """How a task is put, its data behind, and how one is waited for."""
-Client = IprotoClient | Client15
-
-
-class Service:
-    """An application whose calls wait in a line, and a server of it.
-
-    Parameters:
-        directory: the server's.
-        loop: what it runs in.
-        options: more of its configuration.
-
-    Attributes:
-        line: where calls of `wait` wait for a `give`.
-        gone: released when a client is gone.
-        steps: what `step` was called with, and how many waited then.
-        barrier: where `step(0)` waits for the test.
-    """
-
-    def __init__(self, directory: Path, loop: asyncio.AbstractEventLoop, **options: Any) -> None:
-        self.gone = threading.Semaphore(0)
-        self.steps: list[tuple[int, int]] = []
-        self.barrier = threading.Barrier(2)
-        self._things: list[object] = []
-        application = Application("line")
-        application.setup(self._setup)
-        for procedure in (self.wait, self.give, self.step, self.big, self.hours):
-            application.procedure(procedure.__name__)(procedure)
-        self.running = ServerInProcess(
-            directory, [application], loop=loop, net_msg_max=NET_MSG_MAX, **options
-        )
-
-    def _setup(self, box: Box) -> None:
-        self.line = WaitQueue(box)
-        box.session.on_disconnect(self.gone.release)
-
-    def wait(self, box: Box) -> Waiter:
-        """Wait for a thing."""
-        return self.line.park(3600, self._things.pop)
-
-    def give(self, box: Box, thing: object) -> None:
-        """Give the first one a thing."""
-        self._things.append(thing)
-        self.line.wake()
-
-    def step(self, box: Box, number: int) -> None:
-        """Note who waits; 0 stops the server until the test goes on."""
-        if number == 0:
-            self.barrier.wait(20)
-            self.barrier.wait(20)
-        self.steps.append((number, len(self.line)))
-
-    def big(self, box: Box, size: int) -> str:
-        """A large answer."""
-        return "x" * size
-
-    async def hours(self, box: Box) -> None:
-        """Work for hours."""
-        await asyncio.sleep(7200)
-
-    def until(self, condition: Callable[[], bool]) -> None:
-        """Let the server go on until something is so."""
-
-        async def wait() -> None:
-            async with asyncio.timeout(20):
-                while not condition():  # noqa: ASYNC110  # nobody tells
-                    await asyncio.sleep(0)
-
-        self.running.run(wait())
-
-    def until_held(self, count: int = 1) -> None:
-        """Let the server go on until it holds so many connections."""
-        self.until(lambda: len(self.running.server.state.held) == count)
-
-    def waiting(self) -> int:
-        """How many wait."""
-
-        async def look() -> int:
-            return len(self.line)
-
-        found: int = self.running.run(look())
-        return found
-
-    def waiter(self) -> IprotoClient:
-        """A client with a call that waits."""
-        before = self.waiting()
-        client = self.running.connect()
-        call(client, "wait")
-        self.until(lambda: len(self.line) == before + 1)
-        return client
-
-
-@contextmanager
-def serve(directory: Path, kind: str = "uvloop", **options: Any) -> Iterator[Service]:
-    loop = uvloop.new_event_loop() if kind == "uvloop" else asyncio.new_event_loop()
-    service = Service(directory, loop, **options)
-    with service.running:
-        yield service
-
-
-def call(client: IprotoClient, name: str, *arguments: object) -> int:
-    return client.send(CALL, {FUNCTION_NAME: name, TUPLE: list(arguments)})
-
-
-def shut(client: Client) -> None:
-    """End it as a process does that has read everything."""
-    close(client)
-
-
-def close(client: Client) -> None:
-    if isinstance(client, IprotoClient):
-        client.close()
-    else:
-        client.socket.close()
-
-
-def reset(client: Client) -> None:
-    """End it as a process does that has not."""
-    client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-    close(client)
-
-
-def half_close(client: Client) -> None:
-    """Send no more."""
-    socket.socket.shutdown(client.socket, socket.SHUT_WR)
 
 
 class TestHeldForRequestsInFlight:
@@ -192,7 +71,8 @@ class TestHeldForRequestsInFlight:
                 for _ in range(3):
                     call(dying, "wait")
             service.until(lambda: len(service.line) == 3)
-            others = [service.waiter() for _ in range(NET_MSG_MAX)]
+            others = [service.waiter()]
+            service.fill()
             dying.send(PING_15 if isinstance(dying, Client15) else PING)
             service.until_held()
 
@@ -208,7 +88,8 @@ class TestHeldForRequestsInFlight:
 
     def test_who_sends_no_more_has_answers_to_all_that_was_sent_before(self, tmp_path: Path) -> None:
         with serve(tmp_path) as service:
-            others = [service.waiter() for _ in range(NET_MSG_MAX)]
+            others = [service.waiter()]
+            service.fill()
             client = service.running.connect()
             syncs = [call(client, "wait") for _ in range(2)]
             service.until_held()
@@ -252,34 +133,35 @@ class TestHeldForRequestsInFlight:
             assert giver.call(*put, "task").ok
             assert "task" in str(others[0].receive().data)
 
-    def test_who_sends_no_more_does_not_stay_for_procedures_that_go_on(
+    def test_a_socket_is_closed_that_procedures_go_on_behind_and_its_requests_still_run(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(module, "END_GRACE", 0.01)
         with serve(tmp_path) as service:
-            client = service.running.connect()
-            for _ in range(NET_MSG_MAX):
-                call(client, "hours")
+            client = service.fill()
             call(client, "step", 1)
             service.until_held()
             half_close(client)
             assert client.closed_by_server()
-            assert service.gone.acquire(timeout=20)
             assert service.steps == []
+            service.end_work()
+            assert service.gone.acquire(timeout=20)
+            assert service.steps == [(1, 0)]
 
     def test_who_was_held_before_is_noticed_again(self, tmp_path: Path) -> None:
         with serve(tmp_path) as service:
             giver = service.running.connect()
-            others = [service.waiter() for _ in range(NET_MSG_MAX - 1)]
+            service.fill()
             client = service.running.connect()
             call(client, "wait")
             client.send(PING)
             service.until_held()
-            for _ in range(NET_MSG_MAX):
-                assert giver.call("give", "thing").ok
-            assert [client.receive().ok for _ in range(2)] == [True, True]
-            assert [other.receive().data for other in others] == [["thing"]] * len(others)
-            others = [service.waiter() for _ in range(NET_MSG_MAX)]
+            service.end_work()
+            assert client.receive().ok
+            assert giver.call("give", "thing").ok
+            assert client.receive().data == ["thing"]
+            others = [service.waiter()]
+            service.fill()
             call(client, "wait")
             client.send(PING)
             reset(client)
@@ -294,15 +176,11 @@ class TestHeldForRequestsInFlight:
 
         with caplog.at_level(logging.WARNING), serve(tmp_path) as service:
             monkeypatch.setattr(service.running.server.state.hangups, "watch", refuse)
-            client = service.running.connect()
-            for _ in range(NET_MSG_MAX):
-                call(client, "wait")
+            client = service.fill()
             client.send(PING)
             service.until_held()
-            giver = service.running.connect()
-            assert giver.call("give", 1).ok
-            assert client.receive().data == [1]
-            assert client.receive().ok
+            service.end_work()
+            assert [client.receive().ok for _ in range(NET_MSG_MAX + 1)] == [True] * (NET_MSG_MAX + 1)
         assert "the end of a held connection will not be seen" in caplog.messages
 
 

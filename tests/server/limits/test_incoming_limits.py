@@ -23,6 +23,7 @@ from tests.server.login import auth_frame, log_in
 
 KIBIBYTE, MEBIBYTE = 2**10, 2**20
 TOO_LARGE = "Invalid MsgPack - too big packet size in the header: "
+BEFORE_LOGIN = " (max_frame_before_login is 65536)"
 
 app = Application("limits")
 
@@ -136,7 +137,7 @@ class TestLargeFrames:
         assert client.receive().ok
         client.send_bytes(ping_of(64 * KIBIBYTE + 1)[:10])
         answer = client.receive()
-        assert (answer.sync, answer.failure[1]) == (0, f"{TOO_LARGE}65537")
+        assert (answer.sync, answer.failure[1]) == (0, f"{TOO_LARGE}65537{BEFORE_LOGIN}")
         assert client.closed_by_server()
         assert server.refused() == {"max_frame_before_login": 1}
 
@@ -184,7 +185,7 @@ class TestLargeFrames:
         assert client.receive().data == [MEBIBYTE]
         assert client.request(RequestType.AUTH, {Key.USER_NAME: "guest", Key.TUPLE: []}).ok
         client.send_bytes(ping_of(100 * KIBIBYTE)[:100])
-        assert client.receive().failure[1] == f"{TOO_LARGE}{100 * KIBIBYTE}"
+        assert client.receive().failure[1] == f"{TOO_LARGE}{100 * KIBIBYTE}{BEFORE_LOGIN}"
 
     def test_who_becomes_somebody_in_a_procedure_is_none(self, start: Start) -> None:
         server = start()
@@ -219,7 +220,7 @@ class TestLargeFrames:
         client = start(max_frame_before_login=1024).connect()
         client.send_bytes(ping_of(1024) + ping_of(1025)[:10])
         assert client.receive().ok
-        assert client.receive().failure[1] == f"{TOO_LARGE}1025"
+        assert client.receive().failure[1] == f"{TOO_LARGE}1025 (max_frame_before_login is 1024)"
 
     def test_nobody_s_frame_is_larger_than_max_frame(self, start: Start) -> None:
         server = start(max_frame=MEBIBYTE, max_frame_before_login=2 * MEBIBYTE)
@@ -229,7 +230,7 @@ class TestLargeFrames:
                 assert log_in(client, user, "secret").ok
             client.send_bytes(ping_of(MEBIBYTE) + ping_of(MEBIBYTE + 1)[:10])
             assert client.receive().ok
-            assert client.receive().failure[1] == f"{TOO_LARGE}{MEBIBYTE + 1}"
+            assert client.receive().failure[1] == f"{TOO_LARGE}{MEBIBYTE + 1} (max_frame is {MEBIBYTE})"
         assert server.refused() == {"max_frame": 2}
 
     def test_what_is_no_length_is_counted_too(self, start: Start) -> None:

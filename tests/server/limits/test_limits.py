@@ -7,10 +7,16 @@ import socket
 from contextlib import suppress
 from pathlib import Path
 
+import pytest
+
+from iproto_server import Application
 from iproto_server.protocol.constants import Key, RequestType
+from iproto_server.server.connection import server_state
+from queue_lua_compat.tutorial import TutorialQueue
 from tests.conftest import StartServer
 from tests.iproto_client import IprotoClient, frame
 from tests.server.conftest import APPLICATION
+from tests.server.in_process import ServerInProcess
 
 MEBIBYTE = 1 << 20
 MOST_IDLE_CONNECTIONS = 10_000
@@ -79,6 +85,48 @@ class TestNetMsgMax:
                 other.call("wake")
             assert sorted(waiting.receive().sync for _ in range(5)) == list(range(5))
 
+    @pytest.mark.parametrize("waiting_elsewhere", [0, 25])
+    def test_an_acknowledgement_is_answered_however_many_takes_wait(
+        self, start_server: StartServer, waiting_elsewhere: int
+    ) -> None:
+        server = start_server(["queue_lua_compat.tutorial:app"], ["--net-msg-max", "20"])
+        with (
+            IprotoClient.at(server.address) as consumer,
+            IprotoClient.at(server.address) as others,
+            IprotoClient.at(server.address) as producer,
+        ):
+            here = 26 - waiting_elsewhere
+            consumer.send_bytes(b"".join(call("queue.take", 3600, sync=sync) for sync in range(here)))
+            assert consumer.request(RequestType.PING).ok
+            others.send_bytes(b"".join(call("queue.take", 3600) for _ in range(waiting_elsewhere)))
+            assert others.request(RequestType.PING).ok
+            task = producer.call("queue.put", "work").data[0]["id"]
+            assert consumer.receive().sync == 0
+            consumer.send_bytes(call("queue.take", 3600, sync=100) + call("queue.ack", task, sync=101))
+            assert consumer.receive().sync == 101
+
+    def test_waiting_calls_have_a_limit_for_memory(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(server_state, "PARKED_MAX", 5)
+        queue = Application("queue")
+        TutorialQueue(queue)
+        with ServerInProcess(tmp_path, [queue], net_msg_max=2) as server:
+            client, other = server.connect(), server.connect()
+            client.send_bytes(b"".join(call("queue.take", 3600, sync=sync) for sync in range(8)))
+            while server.run(parked(server)) < 5:
+                """They are read a moment later."""
+            for number in range(8):
+                assert other.call("queue.put", number).ok
+            assert [client.receive().sync for _ in range(8)] == list(range(8))
+            assert server.run(parked(server)) == 0
+
+
+async def parked(server: ServerInProcess) -> int:
+    count = server.server.state.parked
+    assert count <= 5
+    return count
+
 
 class TestFrames:
     def test_the_largest_frame_is_taken_and_one_byte_more_is_not(self, start_server: StartServer) -> None:
@@ -89,7 +137,10 @@ class TestFrames:
             assert client.call("echo", "x" * spare).data == [["x" * spare]]
         with IprotoClient.at(server.address) as client:
             client.send(RequestType.CALL, {**body, Key.TUPLE: ["x" * (spare + 1)]})
-            assert client.receive().failure[0] == 20
+            assert client.receive().failure == (
+                20,
+                "Invalid MsgPack - too big packet size in the header: 2001 (max_frame is 2000)",
+            )
             assert client.closed_by_server()
 
     def test_a_frame_that_never_ends_costs_what_was_sent_of_it(self, start_server: StartServer) -> None:

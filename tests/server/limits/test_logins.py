@@ -253,13 +253,11 @@ class TestDelays:
             assert attacker.receive().failure == REFUSED
             assert attacker.receive().ok
 
-    @pytest.mark.parametrize("how", ["close", "shutdown", "with requests behind it"])
+    @pytest.mark.parametrize("how", ["close", "shutdown"])
     def test_one_whose_client_has_gone_leaves_nothing_behind(self, logins: Logins, how: str) -> None:
         logins.fail(5)
         client = logins.connect()
         client.send(AUTH, body(client, "ann", "secret"))
-        if how == "with requests behind it":
-            client.send(PING)
         while logins.pending() != 1:
             """The server has read it a moment later."""
         if how == "shutdown":
@@ -271,6 +269,33 @@ class TestDelays:
             """The server hears of it a moment later."""
         while logins.within(lambda: len(logins.server.server.state.connections)) != 2:
             """Two are still there: the test's admin, and the one that has failed."""
+
+    @pytest.mark.parametrize("password", ["secret", "wrong"])
+    @pytest.mark.parametrize("how", ["close", "shutdown"])
+    def test_requests_behind_one_whose_client_has_gone_run_if_the_password_is_right(
+        self, logins: Logins, how: str, password: str
+    ) -> None:
+        logins.fail(5)
+        client = logins.connect()
+        client.send(AUTH, body(client, "ann", password))
+        client.send(AUTH, {USER_NAME: "guest", TUPLE: []})
+        client.send(CALL, {FUNCTION_NAME: "box.schema.user.create", TUPLE: ["made"]})
+        while logins.pending() != 1:
+            """The server has read it a moment later."""
+        if how == "shutdown":
+            client.socket.shutdown(1)
+        else:
+            client.close()
+        connections = logins.server.server.state.connections
+        while not logins.within(lambda: any(each.session.is_ended for each in connections)):
+            """The server hears of it a moment later."""
+        logins.advance(0.09)
+        assert logins.pending() == 1
+        logins.advance(0.01)
+        while logins.within(lambda: len(connections)) != 2:
+            """The session ends after the last request."""
+        is_made = logins.connect().call("box.schema.user.exists", "made").data
+        assert is_made == [password == "secret"]
 
     def test_a_stop_does_not_wait(self, logins: Logins) -> None:
         logins.fail(5)
