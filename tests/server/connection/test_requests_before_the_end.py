@@ -233,8 +233,8 @@ class TestUnreadAnswers:
 class TestStreams:
     @staticmethod
     def request(kind: int, body: dict[int, Any] | None = None) -> bytes:
-        header = msgpack.packb({REQUEST_TYPE: kind, SYNC: 1, STREAM_ID: 1})
-        packed = header + msgpack.packb(body or {})
+        header: bytes = msgpack.packb({REQUEST_TYPE: kind, SYNC: 1, STREAM_ID: 1})
+        packed: bytes = header + msgpack.packb(body or {})
         return b"\xce" + len(packed).to_bytes(4, "big") + packed
 
     def called(self, name: str, *arguments: object) -> bytes:
@@ -299,28 +299,24 @@ class TestTheServersStop:
 def test_a_take_among_the_requests_of_a_client_that_is_gone_keeps_no_task(
     start_server: StartServer, name: str
 ) -> None:
-    put, take = {
-        "tutorial": (["queue.put"], ["queue.take", 0]),
-        "legacy": (["queue.put", 0, "t", 0, 0, 3600, 0], ["queue.take", 0, "t", 0]),
-        "tubes": (["queue.tube.t:put"], ["queue.tube.t:take", 0]),
+    put, take, arguments = {
+        "tutorial": (("queue.put", "task"), "queue.take", []),
+        "legacy": (("queue.put", 0, "t", 0, 0, 3600, 0, "task"), "queue.take", [0, "t"]),
+        "tubes": (("queue.tube.t:put", "task"), "queue.tube.t:take", []),
     }[name]
     server = start_server([f"queue_lua_compat.{name}:app"])
     with IprotoClient.at(server.address) as other:
         if name == "tubes":
             assert other.call("queue.create_tube", "t", "fifo").ok
         client = IprotoClient.at(server.address)
-        requests = [*[(*put, "task")] * 20, *[take] * 10, *[(*put, "task")] * 20]
-        client.send_bytes(
-            b"".join(
-                frame(CALL, {FUNCTION_NAME: call[0], TUPLE: list(call[1:])}, sync=1) for call in requests
-            )
-        )
+        puts = frame(CALL, {FUNCTION_NAME: put[0], TUPLE: list(put[1:])}, sync=1) * 20
+        takes = frame(CALL, {FUNCTION_NAME: take, TUPLE: [*arguments, 0]}, sync=2) * 10
+        client.send_bytes(puts + takes + puts)
         client.close()
-        taken = 0
-        while taken < 40:
-            # The ones that the client has taken are given back at its end.
-            taken += other.call(take[0], *take[1:-1], 20).data != []
-        assert other.call(*take).data == []
+        for _ in range(40):
+            # Those that the client has taken are given back at its end.
+            assert other.call(take, *arguments, 20).data != []
+        assert other.call(take, *arguments, 0).data == []
 
 
 @pytest.mark.parametrize("kind", ["tcp", "unix", "tls"])
