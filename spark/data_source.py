@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MethodType
 from typing import TYPE_CHECKING, Final
 
 from pyspark.sql.datasource import (
@@ -27,6 +26,7 @@ from pyspark_tarantool.table_options import (
 )
 
 if TYPE_CHECKING:
+    from pyspark_tarantool.source.batch.filtered_reader import FilteredReader
     from pyspark_tarantool.source.metadata.modes import MetadataQuery
     from pyspark_tarantool.source.remote.remote_options import RemoteOptions
     from pyspark_tarantool.source.state.state_files import FoundState
@@ -105,13 +105,12 @@ class TarantoolDataSource(DataSource):
             schema: The requested columns: all of them, or those that the user names.
         """
         given = with_password(recall(self.options, schema))
-        reader: DataSourceReader
+        reader: FilteredReader
         remote = _of_server(given)
         if remote is not None:
             from pyspark_tarantool.source.remote.space_reader import SpaceReader
 
-            reader = SpaceReader(remote, schema)
-            return reader if remote.columns.pushdown else _without_pushdown(reader)
+            return _filtered(SpaceReader(remote, schema), remote.columns)
         about = _about_files(given)
         if about is not None:
             return about.reader()
@@ -129,7 +128,7 @@ class TarantoolDataSource(DataSource):
             from pyspark_tarantool.source.state.state_reader import StateReader
 
             reader = StateReader(options, schema, FoundState.find(options, self._found).state)
-        return reader if options.pushdown else _without_pushdown(reader)
+        return _filtered(reader, options)
 
     @explains_missing
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
@@ -216,9 +215,10 @@ def parse_either(given: Mapping[str, str]) -> ReadOptions:
         raise
 
 
-def _without_pushdown(reader: DataSourceReader) -> DataSourceReader:
-    """A reader that leaves all filters to Spark, which refuses readers of another kind if so configured."""
-    reader.pushFilters = MethodType(DataSourceReader.pushFilters, reader)  # type: ignore[method-assign]
+def _filtered(reader: FilteredReader, options: ReadOptions) -> FilteredReader:
+    """The reader, restricted to the rows that the option `where` selects."""
+    if options.where is not None:
+        reader.restrict_to(options.where)
     return reader
 
 

@@ -47,7 +47,6 @@ program `python3` of the PATH."""
 _PYTHON_SETTING: Final = "spark.pyspark.python"
 
 _WAREHOUSE: Final = "spark.sql.warehouse.dir"
-_PUSHDOWN: Final = "spark.sql.python.filterPushdown.enabled"
 
 
 def start(name: str, master: str | None = None, config: Mapping[str, str] | None = None) -> SparkSession:
@@ -79,10 +78,7 @@ def start(name: str, master: str | None = None, config: Mapping[str, str] | None
         settings.set(key, value)
     settings.setAppName(name)
     settings.setIfMissing("spark.master", "local[*]")
-    defaults = {
-        _PUSHDOWN: "true",
-        "spark.sql.session.timeZone": "UTC",
-    }
+    defaults = {"spark.sql.session.timeZone": "UTC"}
     if _GATEWAY in os.environ:
         # The default level logs every task.
         defaults["spark.log.level"] = "WARN"
@@ -136,7 +132,7 @@ def ship(session: SparkSession) -> None:
 
 
 def register(session: SparkSession) -> None:
-    """Register `format("tarantool")` in a session, and enable filter pushdown for Python data sources.
+    """Register `format("tarantool")` in a session.
 
     Spark finds the data source by itself where the workers' Python has this package. Registering it makes the
     workers of a session on this machine run the session's Python, unless another one was chosen.
@@ -146,7 +142,6 @@ def register(session: SparkSession) -> None:
     """
     from pyspark_tarantool.data_source import TarantoolDataSource
 
-    session.conf.set(_PUSHDOWN, "true")
     if not is_remote():
         context = session.sparkContext
         is_chosen = _PYTHON in os.environ or context.getConf().contains(_PYTHON_SETTING)

@@ -119,8 +119,7 @@ class ReadOptions:
         bad_records_path: The directory for reports of skipped places; None for no reports.
         partition_bytes: The approximate size of a partition; 0 to not split files.
         show_nop: Whether to include rows that change nothing.
-        pushdown: Whether to evaluate filters while reading. It is off by default, because Spark (4.3) reuses
-            the filters of one query for the next one on the same loaded table.
+        where: A condition that is evaluated while reading; None for all rows.
         starting: The start of a stream: `earliest`, `latest`, `snapshot`, or a vector clock.
         starting_lsn: The first LSN of changes; None for all.
         ending_lsn: The last LSN of changes; None for all.
@@ -147,7 +146,7 @@ class ReadOptions:
     bad_records_path: str | None = None
     partition_bytes: int = PARTITION_BYTES
     show_nop: bool = False
-    pushdown: bool = False
+    where: str | None = None
     starting: str | VClock = EARLIEST
     starting_lsn: LsnBound | None = None
     ending_lsn: LsnBound | None = None
@@ -206,7 +205,7 @@ class ReadOptions:
             bad_records_path=options.pop("bad_records_path", None),
             partition_bytes=PARTITION_BYTES if partition_bytes is None else partition_bytes,
             show_nop=_flag(options, "show_nop", False),
-            pushdown=_flag(options, "pushdown", False),
+            where=_where(options, streaming),
             starting=_starting(options.pop("starting", None), streaming),
             starting_lsn=_lsn(options, "starting_lsn"),
             ending_lsn=_lsn(options, "ending_lsn"),
@@ -338,6 +337,20 @@ def _evolution(options: dict[str, str], tuples: TuplesAs, streaming: bool) -> Sc
         if tuples is TuplesAs.JSON:
             raise SourceError('the option "schema_evolution" is for tuples=struct: JSON has all fields')
     return _choice(options, "schema_evolution", SchemaEvolution.EXTRA)
+
+
+def _where(options: dict[str, str], streaming: bool) -> str | None:
+    if options.pop("pushdown", "false").lower() != "false":
+        raise SourceError(
+            'the option "pushdown" was removed, because Spark uses the filters of one scan for others of the '
+            'same table: give the condition with the option "where", such as "id >= 10 and id < 20"'
+        )
+    condition = options.pop("where", None)
+    if condition is not None and streaming:
+        raise SourceError('the option "where" is for batch queries: use where(…) of the stream')
+    if condition is not None and not condition.strip():
+        raise SourceError('the option "where" is empty')
+    return condition
 
 
 def _recreated(options: dict[str, str], mode: Mode, space: str | int | None) -> Recreated:

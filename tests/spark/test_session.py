@@ -21,10 +21,9 @@ assert "pyspark" in sys.modules
 """
 
 
-def test_a_session_counts_time_in_utc_and_pushes_filters_down(spark: SparkSession) -> None:
-    """Times are read as the server means them, and the data source may push filters down."""
+def test_a_session_counts_time_in_utc(spark: SparkSession) -> None:
+    """Times are read as the server means them."""
     assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
-    assert spark.conf.get("spark.sql.python.filterPushdown.enabled") == "true"
 
 
 def test_importing_the_package_needs_no_pyspark() -> None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
+from pyspark.sql.datasource import InputPartition
 from pyspark.sql.types import StructField, StructType
 
 from iproto_server.storage.errors import LogGapError
@@ -21,7 +21,8 @@ from pyspark_tarantool.source.arrow.earlier_rows import rows_of_each, up_to
 from pyspark_tarantool.source.arrow.filters import Filters
 from pyspark_tarantool.source.batch.changes_range import ChangesRange
 from pyspark_tarantool.source.batch.drop_clocks import incarnations_of
-from pyspark_tarantool.source.batch.worker import WorkerSetup, ends_quietly
+from pyspark_tarantool.source.batch.filtered_reader import FilteredReader
+from pyspark_tarantool.source.batch.worker import ends_quietly
 from pyspark_tarantool.source.decode.log_rows import LSN_MAX, LogRows
 from pyspark_tarantool.source.decode.row_scanner import read_rows
 from pyspark_tarantool.source.decode.row_scanner import rows_of as rows_of
@@ -144,7 +145,7 @@ def _earlier(drops: Sequence[Drop], spaces: Definitions, gone: Container[int]) -
     return [drop for drop in followed if drop.space_id in different]
 
 
-class ChangesReader(WorkerSetup, DataSourceReader):
+class ChangesReader(FilteredReader):
     """Reads the changes of logs; tasks share their blocks.
 
     Parameters:
@@ -174,16 +175,10 @@ class ChangesReader(WorkerSetup, DataSourceReader):
         """The attributes that tasks need: all but the list of logs."""
         return {name: value for name, value in self.__dict__.items() if name != "_logs"}
 
-    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
-        """Accept filters on the parts of the key, and on columns that need no unpacking.
-
-        Parameters:
-            filters: The filters of the query.
-
-        Returns:
-            The filters that Spark has to evaluate.
-        """
-        return list(self._filters.accept(filters, self._columns.filter_types))
+    @property
+    def filter_types(self) -> Mapping[str, pa.DataType]:
+        """The columns that need no unpacking, and the parts of the key."""
+        return self._columns.filter_types
 
     def partitions(self) -> list[InputPartition]:
         """The ranges of the logs that may contain requested rows."""

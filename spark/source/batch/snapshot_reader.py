@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
+from pyspark.sql.datasource import InputPartition
 from pyspark.sql.types import StructType
 
 from pyspark_tarantool.source.arrow.columns import row_columns
 from pyspark_tarantool.source.arrow.filters import Filters
-from pyspark_tarantool.source.batch.worker import WorkerSetup, ends_quietly
+from pyspark_tarantool.source.batch.filtered_reader import FilteredReader
+from pyspark_tarantool.source.batch.worker import ends_quietly
 from pyspark_tarantool.source.decode.snapshot_rows import read_tuples
 from pyspark_tarantool.source.decode.snapshot_rows import tuples_of as tuples_of
 from pyspark_tarantool.source.errors import SourceError
@@ -45,7 +46,7 @@ def _space(options: ReadOptions, files: DataFiles) -> SpaceDefinition:
     return space
 
 
-class SnapshotReader(WorkerSetup, DataSourceReader):
+class SnapshotReader(FilteredReader):
     """Reads the tuples of a space in the newest snapshot; tasks share its blocks.
 
     Parameters:
@@ -66,17 +67,10 @@ class SnapshotReader(WorkerSetup, DataSourceReader):
         self._columns = row_columns(space, options, schema)
         self._filters = Filters()
 
-    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
-        """Accept filters on the fields of the primary key.
-
-        Parameters:
-            filters: The filters of the query.
-
-        Returns:
-            The filters that Spark has to evaluate.
-        """
-        types = self._columns.filter_types(self._space.primary_fields)
-        return list(self._filters.accept(filters, types))
+    @property
+    def filter_types(self) -> Mapping[str, pa.DataType]:
+        """The fields of the primary key."""
+        return self._columns.filter_types(self._space.primary_fields)
 
     def partitions(self) -> list[InputPartition]:
         """The ranges of the file."""

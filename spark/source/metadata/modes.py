@@ -62,6 +62,8 @@ class MetadataQuery(NamedTuple):
             return None
         if "space" in options:
             raise SourceError(f'mode={mode} is about the whole database, without the option "space"')
+        if "where" in options:
+            raise SourceError(f'the option "where" is for the rows of spaces, not for mode={mode}')
         return cls(MetadataMode(mode), ReadOptions.parse({**options, "mode": "changes"}))
 
     def schema(self) -> StructType:

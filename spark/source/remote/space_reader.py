@@ -10,12 +10,12 @@ A stream that follows a server without its files would subscribe to it as a repl
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any, Final
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
+from pyspark.sql.datasource import InputPartition
 from pyspark.sql.types import StructField, StructType
 
 from iproto_server.box.key.key_part import reader_of
@@ -23,7 +23,8 @@ from iproto_server.codec import msgpack as codec
 from iproto_server.protocol import IteratorType, Key, RequestType
 from pyspark_tarantool.source.arrow.columns import row_columns
 from pyspark_tarantool.source.arrow.filters import Filters
-from pyspark_tarantool.source.batch.worker import WorkerSetup, ends_quietly
+from pyspark_tarantool.source.batch.filtered_reader import FilteredReader
+from pyspark_tarantool.source.batch.worker import ends_quietly
 from pyspark_tarantool.source.errors import SourceError
 from pyspark_tarantool.source.remote.connection import Connection, LostConnectionError
 from pyspark_tarantool.source.remote.key_ranges import KeyRange, key_scale
@@ -58,7 +59,7 @@ def remote_schema(options: RemoteOptions) -> StructType:
     )
 
 
-class SpaceReader(WorkerSetup, DataSourceReader):
+class SpaceReader(FilteredReader):
     """Reads the tuples of a space on a server; tasks share ranges of its primary key.
 
     Parameters:
@@ -82,17 +83,10 @@ class SpaceReader(WorkerSetup, DataSourceReader):
                 "order changes between pages: read it with consistent=true, or from the server's files"
             )
 
-    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
-        """Accept filters on the fields of the primary key; the server gets those on its first field.
-
-        Parameters:
-            filters: The filters of the query.
-
-        Returns:
-            The filters that Spark has to evaluate.
-        """
-        types = self._columns.filter_types(self._space.primary_fields)
-        return list(self._filters.accept(filters, types))
+    @property
+    def filter_types(self) -> Mapping[str, pa.DataType]:
+        """The fields of the primary key; the server gets comparisons of its first field."""
+        return self._columns.filter_types(self._space.primary_fields)
 
     def partitions(self) -> list[InputPartition]:
         """The ranges of the primary key.

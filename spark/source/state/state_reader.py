@@ -18,17 +18,18 @@ several tasks searches all parts for such keys.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Final, NamedTuple
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
+from pyspark.sql.datasource import InputPartition
 from pyspark.sql.types import StructType
 
 from pyspark_tarantool.source.arrow.columns import row_columns
 from pyspark_tarantool.source.arrow.filters import Filters
-from pyspark_tarantool.source.batch.worker import WorkerSetup, ends_quietly
+from pyspark_tarantool.source.batch.filtered_reader import FilteredReader
+from pyspark_tarantool.source.batch.worker import ends_quietly
 from pyspark_tarantool.source.decode.packed_tuples import Tuples
 from pyspark_tarantool.source.decode.snapshot_rows import read_tuples
 from pyspark_tarantool.source.io.block_filter import BlockFilter
@@ -91,7 +92,7 @@ def state_schema(options: ReadOptions, state: StateFiles) -> StructType:
     return row_columns(state.space, options).schema
 
 
-class StateReader(WorkerSetup, DataSourceReader):
+class StateReader(FilteredReader):
     """Reads the tuples of a space as of a cutoff.
 
     Parameters:
@@ -109,17 +110,10 @@ class StateReader(WorkerSetup, DataSourceReader):
         self._columns = row_columns(self._state.space, options, schema)
         self._filters = Filters()
 
-    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
-        """Accept filters on the fields of the primary key.
-
-        Parameters:
-            filters: The filters of the query.
-
-        Returns:
-            The filters that Spark has to evaluate.
-        """
-        types = self._columns.filter_types(self._state.space.primary_fields)
-        return list(self._filters.accept(filters, types))
+    @property
+    def filter_types(self) -> Mapping[str, pa.DataType]:
+        """The fields of the primary key."""
+        return self._columns.filter_types(self._state.space.primary_fields)
 
     def partitions(self) -> list[InputPartition]:
         """The shares of the tasks.

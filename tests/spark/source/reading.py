@@ -11,6 +11,7 @@ from pyspark.sql.datasource import DataSourceReader, Filter
 from pyspark.sql.types import StructType
 
 from pyspark_tarantool.data_source import TarantoolDataSource
+from pyspark_tarantool.source.batch.filtered_reader import FilteredReader
 
 
 class Read:
@@ -19,12 +20,12 @@ class Read:
     Parameters:
         path: The file, directory or glob; a JSON list of several.
         schema: The columns that the user wants; None for all.
-        filters: What Spark would push down.
+        filters: The rows to read.
         options: More options of the data source.
 
     Attributes:
         reader: The driver's reader.
-        unhandled: The filters that Spark has to evaluate.
+        unhandled: The filters that cannot be evaluated while reading.
         batches: What was read.
     """
 
@@ -35,12 +36,13 @@ class Read:
         filters: tuple[Filter, ...] = (),
         **options: object,
     ) -> None:
-        if filters:
-            options = {"pushdown": "true", **options}
         name = "paths" if str(path).startswith("[") else "path"
         source = TarantoolDataSource({name: str(path), **{key: str(value) for key, value in options.items()}})
         self.reader: DataSourceReader = source.reader(schema or source.schema())
-        self.unhandled = list(self.reader.pushFilters(list(filters)))
+        self.unhandled: list[Filter] = []
+        if filters:
+            assert isinstance(self.reader, FilteredReader)
+            self.unhandled = self.reader.restrict(filters)
         copies = [pickle.loads(pickle.dumps((self.reader, part))) for part in self.reader.partitions()]
         self.partitions = len(copies)
         self.batches: list[pa.RecordBatch] = [batch for copy, part in copies for batch in copy.read(part)]

@@ -23,6 +23,7 @@ from pyspark.sql.datasource import (
 )
 
 from pyspark_tarantool.data_source import TarantoolDataSource
+from pyspark_tarantool.source.batch.filtered_reader import FilteredReader
 from pyspark_tarantool.source.errors import SourceError
 from pyspark_tarantool.source.remote import space_reader
 from tests.iproto_client import BEGIN, DELETE, INDEX_ID, KEY, REPLACE, SPACE_ID, TUPLE, IprotoClient
@@ -54,11 +55,10 @@ def parts_of(
 ) -> Iterator[list[list[Any]]]:
     """The rows of each task of a query."""
     given = {"url": url(server), "space": space, "unsigned": "bigint", "extra_fields": "drop"}
-    if filters:
-        given["pushdown"] = "true"
     source = TarantoolDataSource(given | {name: str(value) for name, value in options.items()})
     reader = source.reader(source.schema())
-    assert not filters or list(reader.pushFilters(list(filters))) == []
+    assert isinstance(reader, FilteredReader)
+    assert reader.restrict(filters) == []
     for part in reader.partitions():
         copy, shipped = pickle.loads(pickle.dumps((reader, part)))
         yield [list(row.values()) for batch in copy.read(shipped) for row in batch.to_pylist()]
@@ -283,16 +283,17 @@ def test_spark_reads_a_server(spark: SparkSession, server: IprotoClient) -> None
     address = f"{USER}:{PASSWORD}@{url(server)}"
     table = (
         spark.read.format("tarantool")
-        .options(url=address, space="unsigned", page_rows="100", unsigned="bigint", pushdown="true")
+        .options(
+            url=address, space="unsigned", page_rows="100", unsigned="bigint", where="id >= 10 and id < 13"
+        )
         .load()
     )
-    found = table.filter("id >= 10 and id < 13")
-    assert [tuple(row) for row in found.sort("id").select("id", "text").collect()] == [
+    assert [tuple(row) for row in table.sort("id").select("id", "text").collect()] == [
         (10, "text 10"),
         (11, "text 11"),
         (12, "text 12"),
     ]
-    plan = found._jdf.queryExecution().toString()
+    plan = table._jdf.queryExecution().toString()
     assert PASSWORD not in plan
     assert url(server) not in plan
 
