@@ -56,6 +56,18 @@ python -m pyspark_tarantool export ./data --changes --output ./history --partiti
     help="The type of number fields.  [default: text]",
 )
 @click.option("--raw", is_flag=True, help="Also export the MessagePack values.")
+@click.option(
+    "--passwords",
+    type=click.Choice(["mask", "show"]),
+    default="mask",
+    help="The treatment of password hashes of users.  [default: mask]",
+)
+@click.option(
+    "--recreated",
+    type=click.Choice(["fail", "skip"]),
+    default="fail",
+    help="Changes from before the space was created again with other fields.  [default: fail]",
+)
 def export(
     job: Job,
     space: str | None,
@@ -63,6 +75,7 @@ def export(
     snapshot: bool,
     partition_by: tuple[str, ...],
     files: int | None,
+    recreated: str,
     **shown: object,
 ) -> None:
     """Export a space's tuples, a queue's tasks, or logged changes.
@@ -76,6 +89,8 @@ def export(
         raise click.UsageError("--output is required: the directory for the results")
     job.outputs.refuse_existing([name])
     options = {option: str(value).lower() for option, value in shown.items()}
+    if changes and space is not None:
+        options["recreated"] = recreated
     rows, partitions = _with_days(_rows(job, name, space, snapshot, options), partition_by)
     job.write(rows, name, partitions, files)
 

@@ -90,6 +90,13 @@ class Recreated(StrEnum):
     SKIP = "skip"
 
 
+class Passwords(StrEnum):
+    """The treatment of password hashes, which are in rows of `_user`."""
+
+    MASK = "mask"
+    SHOW = "show"
+
+
 LsnBound = int | VClock
 """The LSN of the only member that has written, or of each member."""
 
@@ -115,6 +122,7 @@ class ReadOptions:
         extra_fields: The treatment of fields beyond those of the format.
         tuples: The representation of keys and tuples in changes.
         recreated: The treatment of changes from before the space was created again with other fields.
+        passwords: The treatment of password hashes.
         damaged: The treatment of damaged places.
         bad_records_path: The directory for reports of skipped places; None for no reports.
         partition_bytes: The approximate size of a partition; 0 to not split files.
@@ -142,6 +150,7 @@ class ReadOptions:
     extra_fields: ExtraFields = ExtraFields.COLUMN
     tuples: TuplesAs = TuplesAs.JSON
     recreated: Recreated = Recreated.FAIL
+    passwords: Passwords = Passwords.MASK
     damaged: OnDamaged = OnDamaged.FAIL
     bad_records_path: str | None = None
     partition_bytes: int = PARTITION_BYTES
@@ -201,6 +210,7 @@ class ReadOptions:
             extra_fields=_choice(options, "extra_fields", ExtraFields.COLUMN),
             tuples=tuples,
             recreated=_recreated(options, mode, space),
+            passwords=_choice(options, "passwords", Passwords.MASK),
             damaged=_choice(options, "damaged", OnDamaged.FAIL),
             bad_records_path=options.pop("bad_records_path", None),
             partition_bytes=PARTITION_BYTES if partition_bytes is None else partition_bytes,

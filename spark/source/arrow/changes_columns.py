@@ -33,10 +33,11 @@ from pyspark_tarantool.source.arrow.changed_tuples import (
 from pyspark_tarantool.source.arrow.earlier_rows import rows_of_each
 from pyspark_tarantool.source.arrow.filters import Filters
 from pyspark_tarantool.source.arrow.json_text import json_array
+from pyspark_tarantool.source.arrow.password_mask import masked_rows
 from pyspark_tarantool.source.decode.log_rows import LogRows
 from pyspark_tarantool.source.decode.packed import Offsets
 from pyspark_tarantool.source.errors import SourceError
-from pyspark_tarantool.source.options import ReadOptions, TuplesAs
+from pyspark_tarantool.source.options import Passwords, ReadOptions, TuplesAs
 from pyspark_tarantool.source.schema.definitions import Definitions
 
 _PLAIN: Final[Mapping[str, tuple[DataType, pa.DataType]]] = {
@@ -93,6 +94,7 @@ class ChangesColumns:
         self._given = (definitions, options, wanted)
         self._space_names = {number: space.name for number, space in definitions.items()}
         self._incarnations = definitions.incarnations
+        self._masks_passwords = options.passwords is Passwords.MASK
         self.space = (
             definitions.space(options.space)
             if options.tuples is TuplesAs.STRUCT and options.space is not None
@@ -150,6 +152,8 @@ class ChangesColumns:
         Raises:
             SourceError: If a value does not fit its column, or is malformed.
         """
+        if self._masks_passwords:
+            rows = masked_rows(rows)
         names = self.schema.names
         plain = filters.on(*PLAIN_TYPES)
         columns = self._plain(rows, {*names, *plain.columns})

@@ -25,10 +25,11 @@ from pyspark_tarantool.source.arrow.arrays import FAILURES, Conversion, conversi
 from pyspark_tarantool.source.arrow.cell_arrays import packed
 from pyspark_tarantool.source.arrow.filters import Filters
 from pyspark_tarantool.source.arrow.json_text import json_array, json_text
+from pyspark_tarantool.source.arrow.password_mask import USER_NAME, masked_tuples
 from pyspark_tarantool.source.decode.packed import Cells
 from pyspark_tarantool.source.decode.packed_tuples import Tuples
 from pyspark_tarantool.source.errors import SourceError
-from pyspark_tarantool.source.options import ExtraFields, NumberAs, ReadOptions, UnsignedAs
+from pyspark_tarantool.source.options import ExtraFields, NumberAs, Passwords, ReadOptions, UnsignedAs
 from pyspark_tarantool.source.schema.definitions import SpaceDefinition
 
 EXTRA: Final = "_extra"
@@ -132,6 +133,7 @@ class RowColumns:
         self._space = space
         self._fields = self._given[1]
         self._extra_fields = options.extra_fields
+        self._masks_passwords = space == USER_NAME and options.passwords is Passwords.MASK
         names = [field.name for field in self._fields]
         self._extra, self._raw = _unused(EXTRA, names), _unused(RAW, names)
         self.schema = self._all(options) if wanted is None else wanted
@@ -166,6 +168,8 @@ class RowColumns:
 
     def batch_of(self, tuples: Tuples, origin: str, filters: Filters | None = None) -> pa.RecordBatch:
         """Convert tuples in a buffer to a record batch; parameters and errors are those of `batch`."""
+        if self._masks_passwords:
+            tuples = masked_tuples(tuples)
         self._check_counts(tuples, origin)
         if filters is not None and filters.conditions:
             looked_at = {name: self._filtered(name, tuples, origin) for name in filters.columns}
