@@ -392,6 +392,26 @@ def _check_range(options: ReadOptions, given: Collection[str], *, streaming: boo
     starts = [name for name in chosen if name.startswith("starting")]
     if "starting" in given:
         starts.append("starting")
+    _check_order(options)
     for group in (starts, [name for name in chosen if name.startswith("ending")]):
         if len(group) > 1:
             raise SourceError(f'the options "{group[0]}" and "{group[1]}": only one is allowed')
+
+
+def _check_order(options: ReadOptions) -> None:
+    """Check that a range does not end before it begins."""
+    start, end = options.starting_lsn, options.ending_lsn
+    if isinstance(start, int) and isinstance(end, int):
+        is_reversed = start > end
+    elif isinstance(start, VClock) and isinstance(end, VClock):
+        is_reversed = any(lsn > end[member] for member, lsn in start.items() if member in end)
+    else:
+        is_reversed = False
+    if is_reversed:
+        raise SourceError(f'the option "starting_lsn" is {start}, above the option "ending_lsn", {end}')
+    if (
+        options.starting_time is not None
+        and options.ending_time is not None
+        and options.starting_time > options.ending_time
+    ):
+        raise SourceError('the option "starting_time" is after the option "ending_time"')

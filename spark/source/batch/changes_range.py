@@ -16,6 +16,7 @@ from pyspark_tarantool.source.decode.cutoff import (
     first_timestamp,
     writers,
 )
+from pyspark_tarantool.source.decode.files_end import check_lsn, check_time
 from pyspark_tarantool.source.decode.log_rows import LogRows
 from pyspark_tarantool.source.errors import SourceError
 from pyspark_tarantool.source.io.damage import DamageHandler
@@ -48,11 +49,12 @@ class ChangesRange(NamedTuple):
             damage: Handles damage.
 
         Raises:
-            SourceError: If an LSN is a number and several members have written, or if changes of the start
-                are gone.
+            SourceError: If an LSN is a number and several members have written, if changes of the start
+                are gone, or if the start or the end is in the future.
             LogGapError: If a log is missing between others.
             XlogError: At damage that is not to be skipped.
         """
+        check_range(options, logs, damage)
         after = until = only = None
         option = ""
         if options.starting_lsn is not None:
@@ -96,6 +98,32 @@ class ChangesRange(NamedTuple):
         if self.until is None or (member == LOCAL and member not in self.until):
             return low, None
         return low, self.until.get(member, 0)
+
+
+def check_range(options: ReadOptions, logs: Sequence[DataFile], damage: DamageHandler) -> None:
+    """Check that the start and the end of a range are not in the future.
+
+    A start may be the next LSN: nothing has been logged since, then.
+
+    Parameters:
+        options: Of the query.
+        logs: All logs, oldest first.
+        damage: Handles damage.
+
+    Raises:
+        SourceError: If one is.
+        XlogError: At damage that is not to be skipped.
+    """
+    for name, ahead in (("starting_lsn", 1), ("ending_lsn", 0)):
+        wanted: LsnBound | None = getattr(options, name)
+        if isinstance(wanted, int):
+            wanted = VClock({_only_writer(name, logs, damage): wanted})
+        if wanted is not None:
+            check_lsn(name, {member: max(lsn - ahead, 0) for member, lsn in wanted.items()}, (), logs)
+    for name in ("starting_time", "ending_time"):
+        moment: float | None = getattr(options, name)
+        if moment is not None:
+            check_time(name, moment, logs)
 
 
 def clock_before(lsn: LsnBound, logs: Sequence[DataFile], damage: DamageHandler) -> VClock:

@@ -22,6 +22,7 @@ from pyspark_tarantool.source.decode.cutoff import (
     rows_of_log,
     writers,
 )
+from pyspark_tarantool.source.decode.files_end import check_lsn, check_time
 from pyspark_tarantool.source.decode.log_span import DEFINING, LogSpan, counting
 from pyspark_tarantool.source.errors import SourceError
 from pyspark_tarantool.source.io.block_filter import BlockFilter
@@ -210,6 +211,8 @@ def _choose(options: ReadOptions, files: DataFiles, damage: DamageHandler) -> _C
         origin = origins[0] if origins else _Origin(None)
         spans = tuple(map(LogSpan.whole, files.logs_after(origin.clock)))
         return _Chosen(origin.snapshot, spans, origin.clock, None)
+    if options.time is not None:
+        check_time("time", options.time, files.logs)
     gap: LogGapError | None = None
     for origin in origins:
         cutoff = _cutoff(options, files, origin, damage)
@@ -223,6 +226,8 @@ def _choose(options: ReadOptions, files: DataFiles, damage: DamageHandler) -> _C
                 break
             parts = []
         log_range = LogRange(origin.clock, parts, cutoff)
+        if isinstance(cutoff, LsnCutoff):
+            check_lsn("lsn", cutoff.target, files.snapshots, files.logs)
         return _Chosen(origin.snapshot, tuple(log_range.spans), origin.clock, log_range.until)
     raise SourceError(_not_there(options, files, origins, damage, gap))
 

@@ -35,11 +35,11 @@ def lsns(directory: Path, **options: Any) -> list[int]:
         ({"starting_lsn": 4}, range(4, 11)),
         ({"ending_lsn": 4}, range(1, 5)),
         ({"starting_lsn": 4, "ending_lsn": 7}, range(4, 8)),
-        ({"starting_lsn": 7, "ending_lsn": 4}, []),
         ({"starting_lsn": 11}, []),
         ({"starting_lsn": "{1: 9}"}, range(9, 11)),
         ({"ending_lsn": "{1: 2}"}, range(1, 3)),
-        ({"ending_lsn": 2**63 + 5}, range(1, 11)),
+        ({"ending_lsn": 10}, range(1, 11)),
+        ({"starting_lsn": "{1: 11}"}, []),
         ({"starting_time": START + 2 * STEP}, range(3, 11)),
         ({"starting_time": START + 2 * STEP + 1}, range(5, 11)),
         ({"ending_time": START + 2 * STEP}, range(1, 5)),
@@ -99,3 +99,77 @@ def test_changes_that_are_gone_are_an_error(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match=r"are not all there: the oldest log begins with \{1: 5\}"):
         lsns(tmp_path, starting_time=START)
     assert lsns(tmp_path, starting_time=START + STEP) == [6]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"starting_lsn": 12},
+        {"starting_lsn": "{1: 12}"},
+        {"starting_lsn": "{1: 3, 2: 5}"},
+        {"ending_lsn": 11},
+        {"ending_lsn": 2**63 + 5},
+        {"ending_lsn": "{1: 4, 2: 1}"},
+        {"starting_time": 9_999_999_999},
+        {"ending_time": 9_999_999_999},
+        {"starting_lsn": 4, "ending_time": 99_999_999_999},
+        {"readChangeFeed": "true", "startingVersion": 4, "endingVersion": 70},
+    ],
+)
+def test_positions_in_the_future_are_errors(directory: Path, options: dict[str, Any]) -> None:
+    """There is no answer about them yet; the next LSN may be a start, of which nothing is there so far."""
+    with pytest.raises(SourceError, match="in the future"):
+        lsns(directory, **options)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"starting_lsn": 7, "ending_lsn": 4},
+        {"starting_lsn": 5, "ending_lsn": 4},
+        {"starting_lsn": "{1: 3, 2: 5}", "ending_lsn": "{1: 7, 2: 4}"},
+        {"starting_time": START + 2, "ending_time": START + 1},
+    ],
+)
+def test_a_range_that_ends_before_it_begins_is_an_error(directory: Path, options: dict[str, Any]) -> None:
+    with pytest.raises(SourceError, match=r'"starting_\w+" is .*"ending_'):
+        lsns(directory, **options)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"mode": "at_lsn", "lsn": 11},
+        {"mode": "at_lsn", "lsn": "{1: 11}"},
+        {"mode": "at_lsn", "lsn": "{1: 4, 3: 1}"},
+        {"mode": "at_lsn", "lsn": "{0: 2, 1: 5}"},
+        {"mode": "at_time", "time": 9_999_999_999},
+        {"versionAsOf": 1000},
+    ],
+)
+def test_states_of_the_future_are_errors(directory: Path, options: dict[str, Any]) -> None:
+    with pytest.raises(SourceError, match="in the future"):
+        Read(directory, space="t", **options)
+
+
+def test_the_newest_state_is_not_in_the_future(directory: Path) -> None:
+    for options in ({"mode": "at_lsn", "lsn": 10}, {"mode": "at_time", "time": START + 1000 * STEP}):
+        assert len(Read(directory, space="t", **options).rows) == 10
+
+
+def test_a_server_whose_clock_is_ahead(directory: Path) -> None:
+    """Its rows were logged at times that have passed by its own clock."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("time.time", lambda: START - 1000)
+        assert lsns(directory, starting_time=START + 4 * STEP) == [7, 8, 9, 10]
+        with pytest.raises(SourceError, match="in the future"):
+            lsns(directory, ending_time=START + 100 * STEP)
+
+
+def test_an_lsn_in_a_damaged_log_is_not_in_the_future(directory: Path) -> None:
+    """Rows may be missing where it is damaged; whoever reads them says so."""
+    newest = sorted(directory.glob("*.xlog"))[-1]
+    content = bytearray(newest.read_bytes())
+    content[-30:-20] = bytes(10)
+    newest.write_bytes(content)
+    assert len(Read(directory, mode="changes", space="t", ending_lsn=10, damaged="skip").rows) < 10

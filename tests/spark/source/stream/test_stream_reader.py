@@ -609,7 +609,7 @@ def test_a_renamed_field_is_a_new_one(tmp_path: Path) -> None:
         ({"starting_time": "1700000003"}, 3),
         ({"starting_time": "1700000003.5"}, 4),
         ({"starting_time": "2023-11-14T22:13:24Z"}, 4),
-        ({"starting_time": "1800000000"}, 7),
+        ({"starting_time": "1750000000"}, 7),
     ],
 )
 def test_a_stream_begins_at_an_lsn_or_a_time(writer: LiveWriter, options: dict[str, str], first: int) -> None:
@@ -625,6 +625,13 @@ def test_a_stream_begins_at_an_lsn_or_a_time(writer: LiveWriter, options: dict[s
     query.restart()
     query.follow()
     assert lsns(query) == list(range(first, 8))
+
+
+@pytest.mark.parametrize("options", [{"starting_lsn": "9"}, {"starting_time": "9999999999"}])
+def test_a_beginning_in_the_future_is_an_error(writer: LiveWriter, options: dict[str, str]) -> None:
+    writer.write([1, 1])
+    with pytest.raises(SourceError, match="in the future"):
+        follower(writer, **options).follow()
 
 
 def test_a_beginning_whose_changes_are_gone_is_an_error(writer: LiveWriter) -> None:
