@@ -11,7 +11,7 @@ waiting takes and are counted.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, Final
 
@@ -36,7 +36,7 @@ from queue_lua_compat.policies.options import QUEUE_OPTIONS, ReleaseLimitPolicy
 from queue_lua_compat.policies.queue_policy import Failure, QueuePolicy
 from queue_lua_compat.task_owners import TaskOwners
 from queue_lua_compat.task_times import TaskTimes
-from queue_lua_compat.tutorial.arguments import PUT_OPTIONS, delay_of, list_of
+from queue_lua_compat.tutorial.arguments import PUT_OPTIONS, delay_of, list_of, wants_text, with_text
 from queue_lua_compat.tutorial.dead_letters import DeadLetters
 from queue_lua_compat.tutorial.management import ManagedTutorialQueue
 from queue_lua_compat.tutorial.space import (
@@ -60,6 +60,9 @@ _RELEASE: Final = (("=", STATUS, READY), ("=", RUN_AT, 0))
 _READY_KEY: Final = [READY]
 _DATA: Final = 3
 _NOT_GIVEN: Final = object()
+Task = TupleMap | dict[str | int, object]
+"""A task as it is answered: the row by the names of its fields, or a copy with another id."""
+
 _KEPT: Final = "queue_lua_compat.tutorial"
 
 
@@ -144,15 +147,13 @@ class TutorialQueue:
 
     # -- procedures --
 
-    def put(
-        self, box: Box, data: object = _NOT_GIVEN, options: object = None, *_: object
-    ) -> TupleMap | dict[str | int, object]:
+    def put(self, box: Box, data: object = _NOT_GIVEN, options: object = None, *_: object) -> Task:
         """Add a task. Its id is the time in nanoseconds, or one more than the last id when that is not less.
 
         Parameters:
             data: anything.
-            options: `{"delay": seconds}` makes the task ready only after that time; others are those of
-                `policies.options`, and `ttr`.
+            options: `{"delay": seconds}` makes the task ready only after that time; with `id_as_text` the
+                answered id is a text; others are those of `policies.options`, and `ttr`.
 
         Returns: the task; that which was put with the same `unique_key`, if there is one.
 
@@ -161,14 +162,15 @@ class TutorialQueue:
         """
         if self._policy.is_draining:
             raise self._policy.refusal()
-        delay, own = None, None
+        delay, own, as_text = None, None, False
         if options is not None:
-            delay = delay_of(options)
+            delay, as_text = delay_of(options), wants_text(options)
             if isinstance(options, dict):
                 own = self._policy.task_options(options, PUT_OPTIONS)
                 found = None if own is None else self._policy.find_unique(own)
                 if found is not None:
-                    return self._put_before(*found, None if data is _NOT_GIVEN else data)
+                    before = self._put_before(*found, None if data is _NOT_GIVEN else data)
+                    return with_text(before) if as_text else before
         time_ns, kept = self._time_ns, self._kept  # calling an attribute that is no method costs more
         task_id = time_ns()
         if task_id <= kept["last_id"]:
@@ -185,16 +187,16 @@ class TutorialQueue:
         if own is not None:
             assert isinstance(options, dict)
             self._policy.task_put(task[0], own, options)
-        return task.as_map()
+        return with_text(task.as_map()) if as_text else task.as_map()
 
-    def _put_before(self, key: Any, exists: bool, data: object) -> TupleMap | dict[str | int, object]:
+    def _put_before(self, key: Any, exists: bool, data: object) -> Task:
         """Return the task that was put with the same unique key."""
         task = self._space.get(key) if exists else None
         return _gone(key, data) if task is None else task.as_map()
 
     def put_many(
         self, box: Box, tasks: object = _NOT_GIVEN, options: object = None, *_: object
-    ) -> list[TupleMap | dict[str | int, object]]:
+    ) -> list[Task]:
         """Add many tasks, or none if one is refused.
 
         Parameters:
@@ -219,14 +221,19 @@ class TutorialQueue:
                     raise
                 row[0] += 1
 
-    def take(self, box: Box, timeout: object = None, *_: object) -> TupleMap | Waiter | None:
+    def take(
+        self, box: Box, timeout: object = None, options: object = None, *_: object
+    ) -> Task | Waiter | None:
         """Take the oldest ready task.
 
         Parameters:
             timeout: seconds to wait for one if there is none.
+            options: with `{"id_as_text": true}` the id is a text.
 
         Returns: the task; no value if none arrived in time.
         """
+        if options is not None and wants_text(options):
+            return self._take_with_text(timeout)
         task = self._take_first()
         if task is not None:
             return task
@@ -235,14 +242,21 @@ class TutorialQueue:
             return None
         return self._waiting.park(seconds)
 
+    def _take_with_text(self, timeout: object) -> Task | Waiter | None:
+        task = self._take_first_with_text()
+        if task is not None:
+            return task
+        seconds = 0.0 if timeout is None else number(timeout, "timeout")
+        return self._waiting.park(seconds, None, (None, True)) if seconds > 0 else None
+
     def take_many(
-        self, box: Box, n: object = None, timeout: object = None, *_: object
-    ) -> list[TupleMap] | Waiter | None:
+        self, box: Box, n: object = None, timeout: object = None, options: object = None, *_: object
+    ) -> list[Task] | Waiter | None:
         """Take the oldest ready tasks, waiting only if there is none.
 
         Parameters:
             n: the maximum number of tasks.
-            timeout: as for `take`.
+            timeout, options: as for `take`.
 
         Returns: the tasks; no value if none arrived in time.
 
@@ -250,13 +264,14 @@ class TutorialQueue:
             BoxError: `n` is not an integer of at least 1.
         """
         count = at_least_one(n, "n")
-        tasks = box.in_slices(take_steps(self._take_first, count), size=TAKES)
+        as_text = wants_text(options)
+        tasks: list[Task] | Waiter = box.in_slices(take_steps(self._taking(as_text), count), size=TAKES)
         if tasks:
             return tasks
         seconds = 0.0 if timeout is None else number(timeout, "timeout")
         if not seconds > 0:
             return None
-        return self._waiting.park(seconds, None, (count,))
+        return self._waiting.park(seconds, None, (count, as_text))
 
     def ack(self, box: Box, task_id: object = _NOT_GIVEN, *_: object) -> TupleMap:
         """Remove a task that this connection has taken.
@@ -291,9 +306,7 @@ class TutorialQueue:
         with box.in_transaction():
             return [self.ack(box, task_id) for task_id in list_of(task_ids, "ids")]
 
-    def release(
-        self, box: Box, task_id: object = _NOT_GIVEN, options: object = None, *_: object
-    ) -> TupleMap | dict[str | int, object]:
+    def release(self, box: Box, task_id: object = _NOT_GIVEN, options: object = None, *_: object) -> Task:
         """Make a task that this connection has taken ready again, unless it has reached its `release_limit`.
 
         Parameters:
@@ -385,12 +398,19 @@ class TutorialQueue:
             self._start_time_to_run(key)
         return task.as_map()
 
-    def _take_when_woken(self, count: int | None = None) -> object:
-        """Take one task, or with a count a list of up to that many."""
-        if count is not None:
-            steps = take_steps(self._take_first, min(count, WOKEN_MAX))
-            return self._box.in_one_slice(steps) or STILL_WAITING
+    def _take_first_with_text(self) -> dict[str | int, object] | None:
         task = self._take_first()
+        return None if task is None else with_text(task)
+
+    def _taking(self, as_text: bool) -> Callable[[], Task | None]:
+        return self._take_first_with_text if as_text else self._take_first
+
+    def _take_when_woken(self, count: int | None = None, as_text: bool = False) -> object:
+        """Take one task, or with a count a list of up to that many."""
+        take = self._taking(as_text)
+        if count is not None:
+            return self._box.in_one_slice(take_steps(take, min(count, WOKEN_MAX))) or STILL_WAITING
+        task = take()
         return STILL_WAITING if task is None else task
 
     def _own_task(self, task_id: object) -> Any:
@@ -413,7 +433,7 @@ class TutorialQueue:
 
     # -- failed attempts --
 
-    def _fail(self, key: Any, cause: Cause, delay: float | None = None) -> TupleMap | dict[str | int, object]:
+    def _fail(self, key: Any, cause: Cause, delay: float | None = None) -> Task:
         """Make a taken task ready again, or delayed, after a failed attempt; end it after too many.
 
         Parameters:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from decimal import Decimal
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -78,3 +79,21 @@ def test_what_does_not_fit_is_told(target: Target, people: str, connect: Connect
             driver.insert(people, row)
         assert raised.value.message == text
     driver.ping()
+
+
+def test_the_tutorials_ids_are_texts_if_they_are_asked_for(our_server: Target, connect: Connect) -> None:
+    driver = connect(our_server)
+    as_text = {"id_as_text": True}
+
+    def call(procedure: str, *arguments: object) -> Any:
+        return driver.call(procedure, *arguments)[0]
+
+    put = call("queue.put", {"order": 7}, as_text)
+    rounded = call("queue.take")
+    assert isinstance(put["id"], str)
+    assert isinstance(rounded["id"], int)
+    call("queue.release", put["id"])
+    taken = call("queue.take", 1, as_text)
+    assert (taken["id"], taken["data"]) == (put["id"], {"order": 7})
+    assert call("queue.ack", taken["id"])["status"] == "T"
+    assert call("queue.stats")["total"] == 0

@@ -497,3 +497,59 @@ def test_two_tasks_that_an_operator_takes_away_at_once_go_to_two_who_wait(
         assert answered(call)["id"] == task["id"]
         assert other.call("ack", task["id"])["data"] == task["data"]
     assert server.stats["total"] == 0
+
+
+AS_TEXT = {"id_as_text": True}
+
+
+class TestIdsAsText:
+    """For clients whose numbers are not exact above 2^53, as JavaScript's."""
+
+    def test_put_take_release_and_ack(self, client: Client) -> None:
+        put = client.call("put", "x", AS_TEXT)
+        assert put == {**client.call("take"), "id": put["id"], "status": "R"}
+        assert type(put["id"]) is str
+        assert int(put["id"]) > 2**53
+        client.call("release", put["id"])
+        taken = client.call("take", 0, AS_TEXT)
+        assert taken["id"] == put["id"]
+        assert client.call("ack", taken["id"])["id"] == int(put["id"])
+
+    def test_of_bulk_calls(self, server: QueueServer, client: Client) -> None:
+        tasks = client.call("put_many", ["a", "b"], AS_TEXT)
+        taken = client.call("take_many", 5, 0, AS_TEXT)
+        assert [task["id"] for task in taken] == [task["id"] for task in tasks]
+        client.call("ack_many", [task["id"] for task in taken])
+        assert server.stats["total"] == 0
+
+    def test_of_calls_that_have_waited(self, client: Client) -> None:
+        one, many = client.call("take", 10, AS_TEXT), client.call("take_many", 5, 10, AS_TEXT)
+        ids = [client.call("put", data, AS_TEXT)["id"] for data in "ab"]
+        assert answered(one)["id"] == ids[0]
+        assert [task["id"] for task in answered(many)] == [ids[1]]
+
+    def test_of_the_task_that_a_unique_key_has(self, client: Client) -> None:
+        options = {"unique_key": "k", "unique_for": 60, **AS_TEXT}
+        put = client.call("put", "x", options)["id"]
+        assert client.call("put", "x", options)["id"] == put
+        client.call("take")
+        client.call("ack", put)
+        assert client.call("put", "x", options) == {"id": put, "status": "-", "runat": 0, "data": "x"}
+
+    def test_is_known_to_a_strict_queue(self, server: QueueServer, client: Client) -> None:
+        [queue] = server.queue.managed(server.box)
+        server.box.run(client.session, queue.configure, {"strict_options": True})
+        assert type(client.call("put", "x", AS_TEXT)["id"]) is str
+
+    @pytest.mark.parametrize("options", [None, {}, {"id_as_text": False}, {"id_as_text": None}, [], "text"])
+    def test_only_where_it_is_asked_for(self, client: Client, options: object) -> None:
+        assert type(client.call("put", "x", options)["id"]) is int
+        assert type(client.call("take", 0, options)["id"]) is int
+
+    @pytest.mark.parametrize(("wanted", "shown"), [("yes", '"yes"'), (1, "1"), ([], "a list")])
+    def test_is_true_or_false(self, server: QueueServer, client: Client, wanted: object, shown: str) -> None:
+        text = f"id_as_text must be true or false, not {shown}"
+        options = {"id_as_text": wanted}
+        for call in (("put", "x", options), ("take", 0, options), ("take_many", 1, 0, options)):
+            assert error_of(client, *call) == (32, text)
+        assert server.stats["total"] == 0
