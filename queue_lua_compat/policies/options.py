@@ -9,12 +9,16 @@ from enum import StrEnum
 from typing import Any, Final, Self
 
 from iproto_server import BoxError
+from queue_lua_compat.lua_numbers import described
 
 _LONGEST: Final = 100 * 366 * 86_400
 """The maximum duration in seconds, a hundred years."""
 
 _KEY_MAX: Final = 1000
 """The maximum length of a unique key."""
+
+_NAME_MAX: Final = 100
+"""The length of names that are compared with the known ones."""
 
 _LIMIT_MAX: Final = 2**31
 
@@ -152,12 +156,25 @@ def refuse_unknown(given: Mapping[Any, Any], known: Iterable[str], what: str) ->
     names = sorted(known)
     for name in given:
         if name not in names:
-            shown = ", ".join(names) or "none"
-            raise BoxError.procedure(f"{what} has no option {_shown(name)}; it has {shown}")
+            raise BoxError.procedure(no_option(name, names, what))
 
 
-def _shown(name: object) -> str:
-    return f'"{name}"' if isinstance(name, str) else repr(name)
+def no_option(name: object, known: Iterable[str], what: str) -> str:
+    """Return the text about an unknown option: its name, the most similar one, and all that there are.
+
+    Parameters:
+        name: the option's name as given.
+        known: the known names.
+        what: the subject: "put".
+    """
+    names = sorted(known)
+    if not isinstance(name, str):
+        return f"{what} has no option {described(name)}; it has {', '.join(names) or 'none'}"
+    import difflib  # needed for mistakes only
+
+    close = difflib.get_close_matches(name[:_NAME_MAX], names, n=1)
+    meant = f', did you mean "{close[0]}"?' if close else ";"
+    return f"{what} has no option {described(name)}{meant} it has {', '.join(names) or 'none'}"
 
 
 def _number(value: object, name: str, least: float, most: float) -> float:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import logging
 import random
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
 from iproto_server import Box, BoxError, QueueState, Tuple
+from queue_lua_compat.lua_numbers import described
 from queue_lua_compat.policies.attempts import Attempts, Cause, total
 from queue_lua_compat.policies.options import (
     TASK_OPTIONS,
     QueueOptions,
     ReleaseLimitPolicy,
+    no_option,
     refuse_unknown,
     stored,
 )
@@ -22,6 +25,11 @@ from queue_lua_compat.policies.unique_keys import UniqueKeys
 
 DEAD_LETTERS: Final = "_dlq"
 """The end of the name of a queue of dead letters."""
+
+_UNKNOWN_MAX: Final = 20
+"""Unknown names of options that are logged for a queue: clients choose them."""
+
+logger = logging.getLogger("queue_lua_compat.policies")
 
 _STATE, _DEAD_LETTERS_OF, _OPTIONS = 1, 2, 3
 _KEPT_WITH_TASK: Final = ("release_limit", "release_limit_policy", "retry", "ttr")
@@ -63,6 +71,7 @@ class QueuePolicy:
         dead_letters_of: the queue whose dead letters this one has; None if it is another queue.
         has_rows: whether rows about its tasks may exist, so that the policy must hear of removed tasks.
         limits_time: whether a taken task may have a time to run.
+        logs_unknown: whether all options of calls are known.
     """
 
     def __init__(
@@ -83,6 +92,8 @@ class QueuePolicy:
         self._settings = PolicySpace(box, SETTINGS)
         self._attempts = Attempts(box, queue)
         self._unique_keys = UniqueKeys(box, queue)
+        self.logs_unknown = True
+        self._unknown_names: set[str] = set()
         self._chance: Callable[[], float] = random.random
         self.state = QueueState.RUNNING
         self.is_paused = self.is_draining = False
@@ -238,7 +249,7 @@ class QueuePolicy:
         """Return the error of a put while the queue is draining."""
         return BoxError.procedure(f'the queue "{self.queue}" is draining: it takes no new tasks')
 
-    def task_options(self, given: Mapping[Any, Any], others: Iterable[str]) -> QueueOptions | None:
+    def task_options(self, given: Mapping[Any, Any], others: Collection[str]) -> QueueOptions | None:
         """Check the options of a put; return None if none of them is a policy's.
 
         Parameters:
@@ -248,12 +259,37 @@ class QueuePolicy:
         Raises:
             BoxError: a value is wrong, or an option is unknown to a queue with `strict_options`.
         """
-        if self.options.strict_options:
-            refuse_unknown(given, {*others, *self.task_option_names}, "put")
+        for name in given:
+            if name not in self.task_option_names and name not in others:
+                self._unknown(name, {*others, *self.task_option_names}, "put")
         if self.task_option_names.isdisjoint(given):
             return None
         options = {name: value for name, value in given.items() if name in self.task_option_names}
         return QueueOptions.of(options) if any(value is not None for value in options.values()) else None
+
+    def check_names(self, given: Mapping[Any, Any], known: Collection[str], what: str) -> None:
+        """Refuse options that are unknown, if they are to be; otherwise log each name once.
+
+        Parameters:
+            given: the options.
+            known: the names of the call's options.
+            what: the call, for the message.
+
+        Raises:
+            BoxError: there is an unknown option, and `strict_options`.
+        """
+        for name in given:
+            if name not in known:
+                self._unknown(name, known, what)
+
+    def _unknown(self, name: object, known: Collection[str], what: str) -> None:
+        text = no_option(name, known, what)
+        if self.options.strict_options:
+            raise BoxError.procedure(text)
+        seen = described(name)
+        if self.logs_unknown and seen not in self._unknown_names and len(self._unknown_names) < _UNKNOWN_MAX:
+            self._unknown_names.add(seen)
+            logger.warning('queue "%s": %s; it is ignored, as there is no strict_options', self.queue, text)
 
     def own(self, given: Mapping[Any, Any]) -> list[str]:
         """Return the names of the policy's options among those of a put."""

@@ -58,7 +58,8 @@ class TubeDriver(ABC):
 
     Attributes:
         supports_grant_role: whether `grant_role` is supported.
-        put_options: the names of the options of `put` that operators may give.
+        put_options: the names of the options of `put`: operators may give these only, and others are logged
+            as unknown. None: a client may give any.
         status_order: the numbers of the fields behind the state in the index `status`.
         has_delays: whether tasks can be delayed, with `postpone`.
         has_dead_letters: whether tasks can become dead letters, with `adopt`.
@@ -67,7 +68,7 @@ class TubeDriver(ABC):
     supports_grant_role: ClassVar[bool] = True
     has_delays: ClassVar[bool] = False
     has_dead_letters: ClassVar[bool] = False
-    put_options: ClassVar[frozenset[str]] = frozenset()
+    put_options: ClassVar[frozenset[str] | None] = None
     status_order: ClassVar[tuple[int, ...]] = (TASK_ID,)
 
     def __init__(self, box: Box, space: Space, on_task_change: OnTaskChange, options: Options) -> None:

@@ -38,7 +38,7 @@ class ManagedTube(ManagedTasks):
     @property
     def options(self) -> frozenset[str]:
         """See `ManagedQueue`."""
-        return self._tube.raw.put_options | self.policy.task_option_names
+        return (self._tube.raw.put_options or frozenset()) | self.policy.task_option_names
 
     # -- figures --
 

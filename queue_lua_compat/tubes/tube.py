@@ -47,6 +47,7 @@ from queue_lua_compat.tubes.wait_queues import TAKING, forget_wait_queues, wait_
 
 logger = logging.getLogger("queue_lua_compat.tubes")
 
+_RELEASE_OPTIONS: Final = frozenset({"delay"})
 _KEPT: Final = "queue_lua_compat.tubes.times"
 _TAKEN_TIME: Final = 4
 
@@ -100,10 +101,12 @@ class Tube(BulkCalls):
         self.waiting = wait_queue_of(self.box, name, TAKING, self._take_again)
         self._waiters = self.waiting.waiters
         self.raw = driver.new(self.box, self.space, self._task_changed, options)
+        self._known_options = (self.raw.put_options or frozenset()) | {"timeout"}
         kept: dict[str, Any] = self._kept_times.setdefault(name, {})
         self.times = TaskTimes(self.box, kept)
         self.put_times = PutTimes(self.box, kept)
         self.policy = TubePolicy(context, name, kind, self.raw, options, self.wake_all)
+        self.policy.logs_unknown = self.raw.put_options is not None
 
     # -- start and stop --
 
@@ -246,6 +249,8 @@ class Tube(BulkCalls):
         self._taken.current().delete([self.number, task_id])
         self._find(task_id)
         given = call_options(options)
+        if given:
+            self.policy.check_names(given, _RELEASE_OPTIONS, "release")
         failure = self.policy.failed(task_id, Cause.RELEASE)
         if failure is not None:
             if failure.is_final:
@@ -387,10 +392,6 @@ class Tube(BulkCalls):
     @property
     def _kept_times(self) -> dict[str, dict[str, Any]]:
         return self.box.keep(_KEPT, dict)
-
-    @property
-    def _known_options(self) -> frozenset[str]:
-        return self.raw.put_options | {"timeout"}
 
     def _take_again(self, most: int | None = None) -> object:
         """Try again to serve a waiting call; `most` is set for a bulk call."""

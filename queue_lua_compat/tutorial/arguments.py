@@ -14,6 +14,9 @@ ID_AS_TEXT: Final = "id_as_text"
 PUT_OPTIONS: Final = ("delay", ID_AS_TEXT)
 """The tutorial's own options of put."""
 
+RELEASE_OPTIONS: Final = ("delay",)
+"""The options of release."""
+
 
 def delay_of(options: object) -> float | None:
     """Return the delay in options, in seconds, or None. As in Lua, strings and lists have no options.

@@ -36,7 +36,14 @@ from queue_lua_compat.policies.options import QUEUE_OPTIONS, ReleaseLimitPolicy
 from queue_lua_compat.policies.queue_policy import Failure, QueuePolicy
 from queue_lua_compat.task_owners import TaskOwners
 from queue_lua_compat.task_times import TaskTimes
-from queue_lua_compat.tutorial.arguments import PUT_OPTIONS, delay_of, list_of, wants_text, with_text
+from queue_lua_compat.tutorial.arguments import (
+    PUT_OPTIONS,
+    RELEASE_OPTIONS,
+    delay_of,
+    list_of,
+    wants_text,
+    with_text,
+)
 from queue_lua_compat.tutorial.dead_letters import DeadLetters
 from queue_lua_compat.tutorial.management import ManagedTutorialQueue
 from queue_lua_compat.tutorial.space import (
@@ -320,6 +327,8 @@ class TutorialQueue:
         """
         key = self._own_task(task_id)
         delay = delay_of(options)
+        if isinstance(options, dict):
+            self._policy.check_names(options, RELEASE_OPTIONS, "release")
         if self._space.get(key) is None:
             raise _not_found(key)
         task = self._fail(key, Cause.RELEASE, delay)

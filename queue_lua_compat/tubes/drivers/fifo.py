@@ -5,7 +5,7 @@ Source: README of github.com/tarantool/queue, "fifo".
 
 from __future__ import annotations
 
-from typing import Final
+from typing import ClassVar, Final
 
 from iproto_server import Box, BoxError, Space, Tuple
 from queue_lua_compat.tubes.arguments import chosen
@@ -36,6 +36,7 @@ class FifoDriver(TubeDriver):
     """
 
     has_dead_letters = True
+    put_options: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, box: Box, space: Space, on_task_change: OnTaskChange, options: Options) -> None:
         super().__init__(box, space, on_task_change, options)

@@ -5,7 +5,7 @@ Source: README of github.com/tarantool/queue, "utubettl".
 
 from __future__ import annotations
 
-from typing import Final
+from typing import ClassVar, Final
 
 from iproto_server import Box, Space, Tuple
 from queue_lua_compat.tubes import timestamps
@@ -42,7 +42,7 @@ class UtubeTtlDriver(SubQueues, TimedDriver):
     utube = _UTUBE
     order = "utube_pri"
     sorts = (PRI, TASK_ID)
-    put_options = TimedDriver.put_options | {"utube"}
+    put_options: ClassVar[frozenset[str]] = TimedDriver.put_options | {"utube"}
     status_order = TimedDriver.status_order
 
     @classmethod

@@ -30,7 +30,10 @@ class TestDelays:
         [
             ("often", "retry must be a map"),
             (5, "retry must be a map"),
-            ({"delays": 5}, 'retry has no option "delays"; it has delay, factor, jitter, max_delay'),
+            (
+                {"delays": 5},
+                'retry has no option "delays", did you mean "delay"[?] it has delay, factor, jitter, max_delay',
+            ),
             ({"delay": -1}, "retry.delay must be a number from 0"),
             ({"delay": "1"}, "retry.delay must be a number"),
             ({"factor": 0.5}, "retry.factor must be a number from 1"),

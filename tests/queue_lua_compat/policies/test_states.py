@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from iproto_server import BoxError, QueueState, TaskState
+from iproto_server import BoxError, ManualClock, QueueState, TaskState
 from tests.queue_lua_compat.policies.worlds import World
 
 READY, TAKEN = TaskState.READY, TaskState.TAKEN
@@ -100,9 +100,46 @@ class TestStrictOptions:
         world.put(client, "x", dealy=5)
         assert world.tasks() == {"x": READY}
 
+    def test_each_is_logged_once(self, world: World, client: Any, caplog: pytest.LogCaptureFixture) -> None:
+        if world.kind == "legacy":
+            pytest.skip("its call with named options is always strict")
+        for number in range(3):
+            world.put(client, number, unique_kye="x")
+        lines = [record.getMessage() for record in caplog.records if "unique_kye" in record.getMessage()]
+        start = f'queue "{world.name}": put has no option "unique_kye", did you mean "unique_key"? it has '
+        assert len(lines) == 1
+        assert lines[0].startswith(start)
+        assert lines[0].endswith("; it is ignored, as there is no strict_options")
+
+    def test_the_log_has_a_limit(self, world: World, client: Any, caplog: pytest.LogCaptureFixture) -> None:
+        if world.kind == "legacy":
+            pytest.skip("its call with named options is always strict")
+        for number in range(100):
+            world.put(client, number, **{f"wrong {number}": 1, "y" * 10_000: 1})
+        lines = [record.getMessage() for record in caplog.records if "has no option" in record.getMessage()]
+        assert len(lines) == 20
+        assert all(len(line) < 500 for line in lines)
+
+    @pytest.mark.parametrize("is_strict", [False, True])
+    def test_of_release(self, clock: ManualClock, is_strict: bool, caplog: pytest.LogCaptureFixture) -> None:
+        for kind, name in (("tutorial", "release"), ("fifottl", "queue.tube.jobs:release")):
+            world = World(kind, clock)
+            world.configure(strict_options=is_strict)
+            client = world.connect()
+            world.put(client, "x")
+            task_id = world.take(client)
+            if is_strict:
+                with pytest.raises(BoxError, match='release has no option "dealy", did you mean "delay"'):
+                    client.call(name, task_id, {"dealy": 5})
+                assert world.tasks() == {"x": TaskState.TAKEN}
+            else:
+                client.call(name, task_id, {"dealy": 5})
+                assert world.tasks() == {"x": READY}
+        assert ('release has no option "dealy"' in caplog.text) is not is_strict
+
     def test_they_are_refused_where_the_queue_is_strict(self, world: World, client: Any) -> None:
         world.configure(strict_options=True)
-        with pytest.raises(BoxError, match=r'put.* has no option "dealy"; it has '):
+        with pytest.raises(BoxError, match=r'put.* has no option "dealy".* it has '):
             world.put(client, "x", dealy=5)
         world.put(client, "y", unique_key="k")
         assert world.tasks() == {"y": READY}
@@ -126,7 +163,10 @@ class TestConfigure:
     @pytest.mark.parametrize(
         ("options", "error"),
         [
-            ({"relaese_limit": 3}, 'has no option "relaese_limit"; it has release_limit'),
+            (
+                {"relaese_limit": 3},
+                'has no option "relaese_limit", did you mean "release_limit"\\? it has release_limit',
+            ),
             ({"release_limit": "three"}, "release_limit must be a whole number"),
             ({"strict_options": 1}, "strict_options must be true or false"),
             ({1: 2}, "has no option 1"),
