@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from iproto_server.storage.errors import XlogError
+from iproto_server.storage.xlog import FileType, Row, XlogWriter, encode_row
 from pyspark_tarantool.data_source import TarantoolDataSource
 from pyspark_tarantool.source.errors import SourceError
 from tests.spark.jobs_data import tutorial_directory
-from tests.storage.databases import jobs_box, save
+from tests.storage.databases import jobs_box, new_database, save, write_log
+from tests.storage.files import header, insertion
 
 
 @pytest.fixture(scope="module")
@@ -104,13 +105,71 @@ def test_a_directory_without_files(tmp_path: Path) -> None:
         read(tmp_path, "logs")
 
 
-def test_damage(directory: Path, tmp_path: Path) -> None:
-    """It is an error, or skipped; the size and the header are known anyway."""
+def _damaged_copy(directory: Path, target: Path, place: int, name: str = "") -> Path:
     (log,) = directory.glob("*.xlog")
     content = bytearray(log.read_bytes())
-    content[-20] ^= 0xFF
-    (tmp_path / log.name).write_bytes(content)
-    with pytest.raises(XlogError, match="offset"):
-        read(tmp_path, "logs")
-    (row,) = read(tmp_path, "logs", damaged="skip")
-    assert row["size_bytes"] == len(content)
+    content[place] ^= 0xFF
+    copy = target / (name or log.name)
+    copy.write_bytes(content)
+    return copy
+
+
+@pytest.mark.parametrize("damaged", ["fail", "skip"])
+def test_one_damaged_log_is_pointed_out(directory: Path, tmp_path: Path, damaged: str) -> None:
+    """All others are listed as usual; of the damaged one, what is known."""
+    (log,) = directory.glob("*.xlog")
+    (tmp_path / log.name).write_bytes(log.read_bytes())
+    end = _damaged_copy(directory, tmp_path, -20, "1.xlog")
+    head = _damaged_copy(directory, tmp_path, 0, "2.xlog")
+    rows = {row["file"]: row for row in read(tmp_path, "logs", damaged=damaged)}
+    assert len(rows) == 3
+    assert rows[str(tmp_path / log.name)]["damage"] is None
+    assert rows[str(tmp_path / log.name)]["last_lsn"] > 10
+    assert "offset" in rows[str(end)]["damage"]
+    assert (rows[str(end)]["first_lsn"], rows[str(end)]["size_bytes"]) == (1, end.stat().st_size)
+    assert str(head) in rows[str(head)]["damage"]
+    assert (rows[str(head)]["first_lsn"], rows[str(head)]["size_bytes"]) == (None, head.stat().st_size)
+
+
+def test_damage_is_reported(directory: Path, tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    _damaged_copy(directory, tmp_path / "data", -20)
+    reports = tmp_path / "reports"
+    read(tmp_path / "data", "logs", damaged="skip", bad_records_path=str(reports))
+    assert [json.loads(path.read_text())["reason"] for path in reports.iterdir()] != []
+
+
+def test_a_damaged_snapshot_is_pointed_out(directory: Path, tmp_path: Path) -> None:
+    (snapshot,) = directory.glob("*.snap")
+    content = bytearray(snapshot.read_bytes())
+    content[300] ^= 0xFF
+    (tmp_path / snapshot.name).write_bytes(content)
+    (row,) = read(tmp_path, "snapshots")
+    assert "offset" in row["damage"]
+    assert row["lsn"] == 0
+
+
+def _row(lsn: int, member: int, timestamp: float) -> bytes:
+    kind, body = insertion(600, lsn)
+    row = Row(kind, lsn, 600, body=body, timestamp=timestamp, replica_id=member, group_id=int(member == 0))
+    return encode_row(row)
+
+
+def test_rows_of_local_spaces_have_no_lsn_of_a_member(tmp_path: Path) -> None:
+    """They are counted apart, so the last row of a log may have a lower number than the first one."""
+    clock = dict(new_database(tmp_path).vclock)
+    write_log(tmp_path, clock, [[insertion(600, 1)], [insertion(600, 2)]], first_lsn=9)
+    names = ("first_lsn", "first_replica_id", "last_lsn", "last_replica_id")
+    (row,) = read(tmp_path, "logs")
+    assert tuple(row[name] for name in names) == (9, 1, 10, 1)
+    log = next(tmp_path.glob("*.xlog"))
+    own = [_row(9, 1, 1.5), _row(10, 1, 2.5)]
+    local = [_row(1, 0, 0.5), _row(2, 0, 3.5)]
+    with log.open("wb", buffering=0) as file:
+        writer = XlogWriter.create(file, header(FileType.LOG, clock))
+        for each in (local[0], *own, local[1]):
+            writer.write([each])
+        writer.end()
+    (row,) = read(tmp_path, "logs")
+    assert tuple(row[name] for name in names) == (9, 1, 10, 1)
+    assert (row["first_time"].timestamp(), row["last_time"].timestamp()) == (0.5, 3.5)
