@@ -12,7 +12,8 @@ from typing import Any
 from iproto_server.box.api.box import Box
 from iproto_server.managed_queue import STORED_QUEUES, StoredQueue, TaskState
 from iproto_server.storage.directory import list_files
-from iproto_server.storage.xlog import FileType
+from iproto_server.storage.errors import TruncatedFileError
+from iproto_server.storage.xlog import FileType, OnDamage, XlogReader
 from iproto_server.tools.check import TRIES, is_in_use, load
 
 Record = dict[str, Any]
@@ -24,19 +25,20 @@ class NoDatabaseError(Exception):
 
 
 def backlog_of_directory(
-    snapshot_directory: Path, log_directory: Path, now: Callable[[], float] = time.time
+    snapshot_directory: Path, log_directory: Path, now: float | None = None
 ) -> list[Record]:
     """Read the queues of a database. Nothing is changed; a server may work with it meanwhile.
 
     Parameters:
         snapshot_directory: where the snapshots are.
         log_directory: where the logs are.
-        now: returns the time in seconds since 1970.
+        now: the time that ages refer to, in seconds since 1970; None for that of the newest change in the
+            files, as in Spark's jobs: files of last month tell about last month.
 
     Returns:
         For each queue, by name: `name`, `dialect`, `tasks` by state; `oldest_ready`, the age of the oldest
-        ready task since its put; `overdue`, the number of delayed tasks that are ready when a server starts,
-        and `next_due`, the seconds until the first of the others is.
+        ready task since its put; `overdue`, the number of delayed tasks that were due by then, and
+        `next_due`, the seconds until the first of the others is; and `as_of`, the time that these refer to.
 
     Raises:
         NoDatabaseError: there are neither snapshots nor logs.
@@ -50,7 +52,9 @@ def backlog_of_directory(
     box = Box()
     # What recovery logs is for those who start a server.
     logging.getLogger("iproto_server").addHandler(logging.NullHandler())
-    load(box, snapshot_directory, log_directory, tries=TRIES if is_in_use(log_directory) else 1)
+    tries = TRIES if is_in_use(log_directory) else 1
+    load(box, snapshot_directory, log_directory, tries=tries)
+    as_of = _newest_change(snapshot_directory, log_directory, tries) if now is None else now
     fields = {space.name: [str(field.get("name")) for field in space.format()] for space in box.space}
     queues: dict[str, _Depth] = {}
     for stored in _stored_queues(fields):
@@ -61,14 +65,49 @@ def backlog_of_directory(
             depth = queues.get(name)
             if depth is None:
                 depth = queues[name] = _Depth(stored)
-            depth.add(row, now())
-    return [depth.record(name, now()) for name, depth in sorted(queues.items())]
+            depth.add(row, as_of)
+    return [depth.record(name, as_of) for name, depth in sorted(queues.items())]
 
 
 def backlog_of_queues(queues: Iterable[Record]) -> list[Record]:
     """Return the same of the queues that a server describes."""
     names = ("name", "dialect", "tasks", "oldest_ready", "waiting")
     return [{name: queue[name] for name in names} for queue in queues]
+
+
+def _newest_change(snapshot_directory: Path, log_directory: Path, tries: int) -> float:
+    """The time of the newest change; without any, of the snapshot."""
+    for attempt in range(1, tries + 1):
+        try:
+            for path in reversed(list_files(log_directory, FileType.LOG)):
+                moment = _timestamp_of(path, OnDamage.CUT_TAIL)
+                if moment is not None:
+                    return moment
+            for path in reversed(list_files(snapshot_directory, FileType.SNAPSHOT)):
+                # All rows of a snapshot have the same.
+                moment = _timestamp_of(path, OnDamage.STOP, only_first=True)
+                if moment is not None:
+                    return moment
+        except FileNotFoundError:
+            # The server has removed it.
+            if attempt == tries:
+                raise
+    return time.time()
+
+
+def _timestamp_of(path: Path, on_damage: OnDamage, *, only_first: bool = False) -> float | None:
+    """The time of the last row of a file, or of the first one; None without rows."""
+    moment: float | None = None
+    try:
+        with XlogReader.open(path, on_damage) as reader:
+            for rows in reader.transactions():
+                moment = rows[-1].timestamp
+                if only_first:
+                    break
+    except TruncatedFileError:
+        # A server has just begun the log.
+        return moment
+    return moment
 
 
 def _stored_queues(fields: Mapping[str, Sequence[str]]) -> list[StoredQueue]:
@@ -121,4 +160,5 @@ class _Depth:
             "oldest_ready": None if self._oldest is None else max(now - self._oldest, 0.0),
             "overdue": self._overdue,
             "next_due": None if self._next_due is None else self._next_due - now,
+            "as_of": now,
         }

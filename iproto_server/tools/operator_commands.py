@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from iproto_server.counting import counted
+from iproto_server.tools.commands import read_moment
 from iproto_server.tools.operator_command_line import (
     JSON,
     URI,
@@ -242,50 +243,72 @@ def sessions(uri: str, holding: bool, limit: int, as_json: bool) -> None:
 _PATH = click.Path(path_type=Path, readable=False)
 
 
+def _read_now(context: click.Context, parameter: click.Parameter, text: str | None) -> float | None:
+    return time.time() if text == "present" else read_moment(context, parameter, text)
+
+
 @operator_command(
     short_help="Show depth and age of all queues.",
     epilog="""\
 iproto-server backlog 127.0.0.1:3301
 iproto-server backlog ./data
+iproto-server backlog ./data --now present
 iproto-server backlog ./data --wal-dir /fast/logs --json""",
 )
 @click.argument("source", metavar="URI_OR_DIR")
 @click.option("--wal-dir", metavar="DIR", type=_PATH, help="Where the logs are, if not in DIR.")
 @click.option("--memtx-dir", metavar="DIR", type=_PATH, help="Where the snapshots are, if not in DIR.")
+@click.option(
+    "--now",
+    metavar="TIME",
+    callback=_read_now,
+    help="Compute ages in files at this time, or `present`.  [default: that of the newest change]",
+)
 @JSON
-def backlog(source: str, wal_dir: Path | None, memtx_dir: Path | None, as_json: bool) -> None:
+def backlog(
+    source: str, wal_dir: Path | None, memtx_dir: Path | None, now: float | None, as_json: bool
+) -> None:
     """Show the number of tasks by state, and the age of the oldest ready one, for all queues.
 
-    Of a server, or of the snapshot and logs in its working directory, which another process may be using; in
-    files, ages begin with the put. Relative --wal-dir and --memtx-dir start from DIR.
+    Of a server, or of the snapshot and logs in its working directory, which another process may be using. In
+    files, ages begin with the put and end with the newest change, as in Spark's reports: files of last month
+    show last month's state. Relative --wal-dir and --memtx-dir start from DIR.
     """
-    found = _backlog_of(source, wal_dir, memtx_dir)
+    found = _backlog_of(source, wal_dir, memtx_dir, now)
     if as_json:
         for queue in found:
             print_json(queue)
         return
+    from iproto_server.tools.shown import moment
     from iproto_server.tools.tables import show_queues
 
     if found:
+        if "as_of" in found[0]:
+            of = "the newest change" if now is None else "--now"
+            click.echo(f"as of {moment(found[0]['as_of'])}, the time of {of}")
         show_queues(found)
     else:
         complain("there are no queues")
 
 
-def _backlog_of(source: str, wal_dir: Path | None, memtx_dir: Path | None) -> list[dict[str, Any]]:
+def _backlog_of(
+    source: str, wal_dir: Path | None, memtx_dir: Path | None, now: float | None
+) -> list[dict[str, Any]]:
     from iproto_server.tools.backlog import NoDatabaseError, backlog_of_directory, backlog_of_queues
 
     directory = Path(source)
     if not directory.is_dir():
         if wal_dir is not None or memtx_dir is not None:
             raise click.UsageError("--wal-dir and --memtx-dir are for a directory, and this is none")
+        if now is not None:
+            raise click.UsageError("--now is for a directory: a server tells the present state")
         with connected(source) as client:
             return backlog_of_queues(client.queues())
     from iproto_server.errors import BoxError
     from iproto_server.storage.errors import StorageError
 
     try:
-        return backlog_of_directory(directory / (memtx_dir or ""), directory / (wal_dir or ""))
+        return backlog_of_directory(directory / (memtx_dir or ""), directory / (wal_dir or ""), now)
     except (NoDatabaseError, StorageError) as error:
         raise Failure(str(error)) from error
     except BoxError as error:
