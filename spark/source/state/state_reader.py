@@ -18,7 +18,7 @@ several tasks searches all parts for such keys.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Final, NamedTuple
 
@@ -171,19 +171,20 @@ class StateReader(FilteredReader):
             OSError: If a file cannot be read.
         """
         share: TaskShare = partition.value
-        state = self._state
-        name = state.snapshot.uri if state.snapshot is not None else state.spans[-1].file.uri
         with DamageHandler.of(self._options) as damage:
-            for piece in self._pieces(share, damage):
+            for piece, origin in self._pieces(share, damage):
                 if isinstance(piece, Tuples):
-                    yield self._columns.batch_of(piece, name, self._filters)
+                    yield self._columns.batch_of(piece, origin, self._filters)
                 else:
-                    yield self._columns.batch(piece, name, self._filters)
+                    yield self._columns.batch(piece, origin, self._filters)
 
-    def _pieces(self, share: TaskShare, damage: DamageHandler) -> Iterator[Tuples | list[bytes]]:
-        """The tuples that a task returns."""
+    def _pieces(self, share: TaskShare, damage: DamageHandler) -> Iterator[tuple[Tuples | list[bytes], str]]:
+        """The tuples that a task returns, and the names of the files that have them, for errors."""
         silent = UnreportedDamage(self._options.damaged)
         is_first = share.task == 0
+        logs = _names([span.file.uri for span in self._state.spans])
+        snapshot = "" if self._state.snapshot is None else self._state.snapshot.uri
+        either = " or ".join(name for name in (snapshot, logs) if name)
         folder = LogFolder(
             self._state.space,
             share.task,
@@ -193,24 +194,25 @@ class StateReader(FilteredReader):
             is_lenient=self._is_lenient,
         )
         if share.logs is not None:
-            yield from _chunks(share.logs.rows())
+            yield from _chunks(share.logs.rows(), logs)
             share.logs.give_keys(folder)
         elif fold_logs(self._state, folder, damage if is_first else silent, checks_rows=is_first):
-            yield from _chunks(folder.rows())
+            yield from _chunks(folder.rows(), logs)
         else:
             # All tasks reach the same change.
             if is_first:
-                yield from _chunks(replay(self._state, damage, silent, is_lenient=self._is_lenient))
+                rows = replay(self._state, damage, silent, is_lenient=self._is_lenient)
+                yield from _chunks(rows, either)
             return
         if share.part is None:
             return
         changed: list[bytes] = []
         for tuples in self._tuples(share.part, damage):
             same, others = folder.merge(tuples)
-            yield same
+            yield same, snapshot
             changed += others
             if len(changed) >= BATCH_ROWS:
-                yield changed
+                yield changed, either
                 changed = []
         if is_first and folder.pending_upserts:
             rest = share.part._replace(start=share.part.end, end=share.part.size)
@@ -219,7 +221,7 @@ class StateReader(FilteredReader):
                 if not folder.pending_upserts:
                     break
             changed += folder.inserted_rows()
-        yield from _chunks(changed)
+        yield from _chunks(changed, either)
 
     def _tuples(self, part: FileRange, damage: DamageHandler) -> Iterator[Tuples]:
         """The tuples of the space in a part of the snapshot."""
@@ -236,7 +238,12 @@ class StateReader(FilteredReader):
         return self._options.damaged is OnDamaged.SKIP
 
 
-def _chunks(raws: Iterable[bytes]) -> Iterator[list[bytes]]:
+def _names(files: Sequence[str]) -> str:
+    """The names of logs for errors: a changed row is not in one of them alone."""
+    return files[0] if len(files) == 1 else f"one of the logs {files[0]} to {files[-1]}" if files else ""
+
+
+def _chunks(raws: Iterable[bytes], origin: str) -> Iterator[tuple[list[bytes], str]]:
     rest = iter(raws)
     while chunk := list(islice(rest, BATCH_ROWS)):
-        yield chunk
+        yield chunk, origin
