@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Final
@@ -15,7 +14,7 @@ from queue_lua_compat.task_times import TaskTimes
 _LOOKED_AT_MAX: Final = 20_000
 """The maximum number of tasks that are looked at in one piece."""
 
-_AGES_MAX: Final = 1000
+_AGES_MAX: Final = 200
 """The maximum number of tasks, or of priorities, among which the oldest one is searched for."""
 
 NANOSECONDS: Final = 10**9
@@ -118,18 +117,27 @@ class ManagedTasks(ABC):
         return None if since is None else max(self.times.now() - since, 0) / NANOSECONDS
 
     def oldest_of(self, tasks: Iterable[tuple[Any, int | None]]) -> float | None:
-        """Return the greatest age among the first tasks.
+        """Return the greatest age among the first tasks of one group; see `oldest_of_groups`."""
+        return self.oldest_of_groups([tasks])
+
+    def oldest_of_groups(self, groups: Iterable[Iterable[tuple[Any, int | None]]]) -> float | None:
+        """Return the greatest age among the first tasks of groups, and a limited number of all.
 
         Parameters:
-            tasks: ids and times of creation of ready tasks, in the order of their creation. After one that
-                has been ready since then there is none older.
+            groups: ids and times of creation of ready tasks, each group in the order of their creation. After
+                a task that has been ready since then there is none older in its group.
         """
         oldest: float | None = None
-        for task_id, created in itertools.islice(tasks, _AGES_MAX):
-            age = self.age(task_id, created)
-            oldest = age if oldest is None or (age is not None and age > oldest) else oldest
-            if task_id not in self.times.ready_since:
-                break
+        left = _AGES_MAX
+        for group in groups:
+            for task_id, created in group:
+                left -= 1
+                age = self.age(task_id, created)
+                oldest = age if oldest is None or (age is not None and age > oldest) else oldest
+                if not left:
+                    return oldest
+                if task_id not in self.times.ready_since:
+                    break
         return oldest
 
     # -- tasks --

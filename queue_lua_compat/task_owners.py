@@ -5,12 +5,16 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from itertools import islice
+from typing import Any, Final
 
 from iproto_server import ABSENT, Box, TransactionalTwoWayDict
 from queue_lua_compat.retries import Retries
 
 logger = logging.getLogger("queue_lua_compat.task_owners")
+
+RELEASES: Final = 100
+"""The number of tasks of a closed session that are released at once."""
 
 
 class TaskOwners(TransactionalTwoWayDict[Any, int]):
@@ -49,17 +53,26 @@ class TaskOwners(TransactionalTwoWayDict[Any, int]):
         for key in list(self.sessions):
             self.remove(key)
 
-    def drop_session(self, session_id: int) -> list[Any]:
+    def drop_session(self, session_id: int) -> int:
         """Release the tasks of a closed session after the running transaction commits; failures are retried.
 
-        Returns: the keys of the tasks, sorted.
+        The first `RELEASES` tasks are released at once, the others in later iterations of the event loop,
+        until when they belong to the closed session.
+
+        Returns: the number of tasks.
         """
-        keys = sorted(self.tasks.get(session_id, ()))
+        count = len(self.tasks.get(session_id, ()))
+        if count:
+            self._box.on_commit(partial(self._release_some, session_id))
+        return count
+
+    def _release_some(self, session_id: int) -> None:
+        keys = sorted(islice(self.tasks.get(session_id, ()), RELEASES))
         for key in keys:
             self._store(key, ABSENT)
-        if keys:
-            self._box.on_commit(partial(self._releases.run, keys))
-        return keys
+        self._releases.run(keys)
+        if session_id in self.tasks:
+            self._box.clock.call_later(0.0, partial(self._release_some, session_id))
 
     def _release_unowned(self, key: Any) -> None:
         """Release a task without an owner, as the server's own session, whose rights cannot be revoked."""

@@ -83,13 +83,10 @@ class ManagedLegacyTube(ManagedTasks):
         """See `ManagedQueue`."""
         index = self._space.in_order
         ready = [self._tube, READY]
-        ages = (
-            self.oldest_of(
-                (row[ID], row[CREATED] * 1000) for row in index.pairs([*ready, first[IPRI], first[PRI]])
-            )
+        return self.oldest_of_groups(
+            ((row[ID], row[CREATED] * 1000) for row in index.pairs([*ready, first[IPRI], first[PRI]]))
             for first in first_of_groups(index, {TUBE: self._tube, STATUS: READY}, (IPRI, PRI))
         )
-        return max((age for age in ages if age is not None), default=None)
 
     def consumers_waiting(self) -> int:
         """See `ManagedQueue`."""

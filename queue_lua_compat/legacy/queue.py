@@ -77,6 +77,6 @@ class LegacyQueue(QueueState):
         """Release the tasks of a closed connection."""
         session_id = self.box.session.id()
         for queue_space in self.registry.spaces.values():
-            keys = queue_space.owners.drop_session(session_id)
-            if keys:
-                logger.info("disconnected %s, releasing its tasks: %d", session_id, len(keys))
+            count = queue_space.owners.drop_session(session_id)
+            if count:
+                logger.info("disconnected %s, releasing its tasks: %d", session_id, count)

@@ -60,11 +60,10 @@ class ManagedTube(ManagedTasks):
         order = self._tube.raw.status_order[:-1]
         if not order:
             return self.oldest_of(self._creations(index.pairs([READY])))
-        ages = (
-            self.oldest_of(self._creations(index.pairs([READY, *(row[field] for field in order)])))
+        return self.oldest_of_groups(
+            self._creations(index.pairs([READY, *(row[field] for field in order)]))
             for row in first_of_groups(index, {STATUS: READY}, order)
         )
-        return max((age for age in ages if age is not None), default=None)
 
     def _creations(self, rows: Iterator[Tuple]) -> Iterator[tuple[int, int]]:
         since = self._tube.put_times.since

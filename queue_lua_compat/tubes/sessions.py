@@ -22,6 +22,8 @@ from queue_lua_compat.tubes.system_spaces import SESSION_IDS, SHARED_SESSIONS, C
 logger = logging.getLogger("queue_lua_compat.tubes")
 
 _UUID_BYTES = 16
+_ENDS = 20
+"""The number of sessions that end in one pass, each with up to a hundred tasks in a slice."""
 _EXPIRES, _ACTIVE = 1, 2
 
 
@@ -168,11 +170,12 @@ class Sessions:
 
     def _end_expired(self) -> float:
         """End expired sessions, and return when the next one expires."""
-        now = self.expiry.now()
+        now, ended = self.expiry.now(), 0
         while self.ends:
             moment, session_uuid = self.ends[0]
-            if timestamps.in_seconds(moment) > now:
+            if timestamps.in_seconds(moment) > now or ended == _ENDS:
                 return timestamps.in_seconds(moment)
+            ended += 1
             self._box.on_rollback(partial(heapq.heappush, self.ends, heapq.heappop(self.ends)))
             session = self._shared.current().get([session_uuid])
             if session is not None and not session[_ACTIVE] and session[_EXPIRES] <= moment:

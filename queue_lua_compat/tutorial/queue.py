@@ -559,13 +559,13 @@ class TutorialQueue:
         """Make the tasks of a closed connection ready again."""
         session = self._box.session
         session.storage.destroyed = True
-        keys = self._owners.drop_session(session.id())
-        if keys:
+        count = self._owners.drop_session(session.id())
+        if count:
             logger.info(
                 "disconnected %s from %s, releasing its tasks: %d",
                 session.id(),
                 session.storage.peer,
-                len(keys),
+                count,
             )
 
     def _take_back(self, key: Any) -> None:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import OrderedDict
 from collections.abc import Callable
 from functools import partial
+from typing import Final
 
 from iproto_server.box.api.core import BoxCore
 from iproto_server.box.api.waiter import STILL_WAITING, Waiter
 from iproto_server.errors import BoxError, ErrorCode
+
+WAKES: Final = 100
+"""The maximum number of waiters that are resumed in one go."""
 
 
 class WaitQueue:
@@ -97,7 +102,8 @@ class WaitQueue:
 
         If `resume` raises, the error is that waiter's answer, and the next waiter is tried in its place.
 
-        In a transaction this happens after the commit.
+        In a transaction this happens after the commit. After `WAKES` waiters the others are resumed in the
+        next iteration of the event loop.
 
         Returns: the number of waiters served at once.
         """
@@ -113,7 +119,13 @@ class WaitQueue:
         transactions = self._box.transactions
         has_logged = transactions.has_logged
         try:
-            while self.waiters and self._pending_wakes > 0:
+            for resumed in itertools.count():
+                if not self.waiters or self._pending_wakes <= 0:
+                    break
+                if resumed == WAKES:
+                    left = self._pending_wakes
+                    self._box.clock.call_later(0.0, partial(self._wake_later, left))
+                    break
                 waiter = next(iter(self.waiters))
                 # Its answer depends on its own transaction and the waking one, not on those of other waiters.
                 transactions.has_logged = has_logged
@@ -131,6 +143,9 @@ class WaitQueue:
             self._pending_wakes = 0
             transactions.has_logged = has_logged
         return served
+
+    def _wake_later(self, count: int) -> None:
+        self.wake(count)
 
     def _try(self, waiter: Waiter) -> tuple[object, BaseException | None]:
         session = waiter.session

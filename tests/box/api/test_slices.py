@@ -88,7 +88,7 @@ def test_later_slices_have_the_rights_of_the_call(world: World) -> None:
     world.box.schema.user.create("alice")
     world.session.become(world.box.access.by_name("alice"))
     world.box.schema.user.grant("alice", "read,write", "universe")
-    world.begin(2 * SLICE)
+    _ = world.begin(2 * SLICE)
     world.clock.advance(0)
     assert world.users == {"alice"}
 
@@ -139,7 +139,7 @@ def _end(session: Session) -> None:
 
 
 def test_changes_go_on_when_the_client_has_gone(world: World) -> None:
-    world.begin(3 * SLICE)
+    _ = world.begin(3 * SLICE)
     _end(world.session)
     world.clock.advance(0)
     assert world.space.len() == 3 * SLICE

@@ -1,0 +1,1 @@
+"""Tests that no call holds the event loop, however many tasks there are."""
