@@ -79,6 +79,7 @@ class Dashboard:
             operator,
             config.http_behind_proxy,
             state.rate_limited_log,
+            lambda: config.instance_name or box.listen[0],
         )
         self._api = Api(coroutines, operator, queues, pages, self._history)
         files = Pages()

@@ -191,6 +191,7 @@ class LoginPages:
         operator: tells what a user may do.
         is_secure: whether browsers use TLS, whatever the connection says: a proxy does it.
         log: logs logins.
+        instance: returns the name of this instance for people.
     """
 
     def __init__(
@@ -202,8 +203,10 @@ class LoginPages:
         operator: OperatorCalls,
         is_secure: bool,
         log: RateLimitedLog,
+        instance: Callable[[], str],
     ) -> None:
         self._box = box
+        self._instance = instance
         self._logins = logins
         self._link = link
         self._authentication = authentication
@@ -270,7 +273,8 @@ class LoginPages:
         return session
 
     def _describe(self, user: Credentials) -> Response:
-        return json_response({"user": user.name, "may": sorted(self._operator.allowed(user))})
+        may = sorted(self._operator.allowed(user))
+        return json_response({"user": user.name, "may": may, "instance": self._instance()})
 
     async def _check(self, name: str, peer: str, find: Callable[[], Credentials | None]) -> Credentials:
         """Check a login after its delay. Raises ApiError."""

@@ -111,7 +111,9 @@ def _change(summary: str) -> _Json:
     return {"post": _operation(summary, _of("object"), _object(), (_NAME,))}
 
 
-_LOGGED_IN: Final = _object("user", "may", user=_TEXT, may=_of("array", items=_TEXT))
+_LOGGED_IN: Final = _object(
+    "user", "may", "instance", user=_TEXT, may=_of("array", items=_TEXT), instance=_TEXT
+)
 
 OPENAPI: Final[_Json] = {
     "openapi": "3.1.0",

@@ -142,11 +142,13 @@ def test_dead_letters_and_a_pause(browser: Browser, site: str, queue: IprotoClie
     browser.wait_for_text("#settings", "release_limit: 1, release_limit_policy: DLQ")
     browser.click("[data-change=pause]")
     browser.wait_for_text("#message", "The queue is paused.")
-    browser.wait_for_text("#state-of-queue", "This queue is paused. Takes find nothing until it is resumed.")
+    browser.wait_for_text(
+        "#state-of-queue", "This queue is paused. Consumers keep waiting until it is resumed."
+    )
     browser.click("[data-change=resume]")
     browser.wait_for_text("#message", "The queue is running.")
 
-    browser.click("h1 a")
+    browser.click("#to-queues")
     browser.click("#queues tbody tr:nth-child(2) a")
     browser.wait_for_text("main h2", f"{TUBE}_dlq")
     browser.click("[aria-label='Task 0']")
@@ -164,9 +166,9 @@ def test_pages_search_and_payloads(browser: Browser, site: str, queue: IprotoCli
     log_in(browser, site, "operator")
     open_tube(browser)
     browser.find('[data-id="49"]')
-    browser.click("nav button:last-child")
+    browser.click("main nav button:last-child")
     browser.find('[data-id="59"]')
-    browser.wait_for_text("nav", "Page 2")
+    browser.wait_for_text("main nav", "Page 2")
     browser.write("#search input", "7")
     browser.click("#search button")
     browser.wait_for_text("dialog pre", '"to": "ann7@example.com"')
@@ -182,7 +184,97 @@ def test_what_a_client_has_written_is_only_text(browser: Browser, site: str, que
     log_in(browser, site, "operator")
     open_tube(browser)
     browser.wait_for_text("#tasks", "<img src=x")
-    assert browser.run("return [document.title, document.images.length]") == [f"{TUBE} – queue", 0]
+    title, images = browser.run("return [document.title, document.images.length]")
+    assert title.startswith(f"{TUBE} – ")
+    assert images == 0
+
+
+def test_every_page_names_the_product_and_the_instance(
+    browser: Browser, site: str, server: RunningServer
+) -> None:
+    log_in(browser, site, "operator")
+    for page, found, title in (("#to-queues", "#queues", "Queues"), ("#to-schedules", "#new", "Schedules")):
+        browser.click(page)
+        browser.find(found)
+        name = browser.text("#instance")
+        assert name == server.address
+        assert browser.run("return document.title") == f"{title} – {name} – iproto-server"
+        assert browser.text("h1") == f"iproto-server {name}"
+
+
+def test_a_task_has_an_address(browser: Browser, site: str, queue: IprotoClient) -> None:
+    put(queue, 3)
+    log_in(browser, site, "operator")
+    open_tube(browser)
+    browser.click("[data-id='2'] a")
+    browser.wait_for_text("dialog pre", '"n": 2')
+    address = browser.run("return location.href")
+    assert browser.run("return document.title").startswith("Task 2 – ")
+    browser.open("about:blank")
+    browser.open(address)
+    browser.wait_for_text("dialog pre", '"n": 2')
+    browser.click("dialog .row button:last-child")
+    browser.wait(
+        lambda: "tasks" not in browser.run("return location.hash"), "the address is that of the task"
+    )
+    browser.open(address.removesuffix("2") + "4711")
+    browser.wait_for_text("#message", "there is no task 4711")
+
+
+def test_failed_attempts_are_shown(browser: Browser, site: str, queue: IprotoClient) -> None:
+    assert queue.call("operator.configure", TUBE, {"release_limit": 9}).ok
+    put(queue, 1)
+    for _ in range(2):
+        assert queue.call(f"queue.tube.{TUBE}:take", 0).ok
+        assert queue.call(f"queue.tube.{TUBE}:release", 0).ok
+    log_in(browser, site, "operator")
+    open_tube(browser)
+    browser.wait_for_text("#tasks", "2 (2 released)")
+    browser.click("#tasks tbody a")
+    browser.wait_for_text("dialog", "2 (2 released)")
+    assert queue.call("operator.configure", TUBE, {"release_limit": None}).ok
+
+
+def test_charts_fold_and_empty_ones_say_so(browser: Browser, site: str, queue: IprotoClient) -> None:
+    log_in(browser, site, "operator")
+    open_tube(browser)
+    browser.wait_for_text("#charts", "No task was")
+    browser.click("#charts summary")
+    browser.wait(lambda: browser.run("return !document.querySelector('.charts')"), "the charts stay")
+    log_in(browser, site, "operator")
+    browser.find("#charts:not([open])")
+    browser.click("#charts summary")
+    browser.find(".charts canvas")
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_form_of_a_put_has_units_choices_and_its_button_in_view(
+    browser: Browser, site: str, queue: IprotoClient, width: int
+) -> None:
+    browser.resize(width, 700)
+    try:
+        log_in(browser, site, "operator")
+        open_tube(browser)
+        browser.click("#put")
+        text = browser.wait_for_text("dialog", "Time to run")
+        assert "seconds" in text
+        choices = (
+            "return [...document.querySelectorAll('[name=release_limit_policy] option')].map(e => e.value)"
+        )
+        assert browser.run(choices) == ["", "BURY", "DELETE", "DLQ"]
+        bottom = "return document.querySelector('dialog button.main').getBoundingClientRect().bottom"
+        assert browser.run(bottom) <= 700
+        browser.write("dialog textarea", "{bad")
+        browser.click("dialog button.main")
+        browser.wait_for_text("dialog [role=alert]", "The payload is no JSON")
+        browser.write("dialog textarea", "1")
+        browser.write("dialog [name=retry]", "{")
+        browser.click("dialog button.main")
+        browser.wait_for_text("dialog [role=alert]", "The option “Retries” is no JSON")
+        assert browser.run(bottom) <= 700
+        assert queue.call("operator.queue", TUBE).data[0]["tasks"]["ready"] == 0
+    finally:
+        browser.resize(1280)
 
 
 def test_putting_a_task_with_the_keyboard(browser: Browser, site: str, queue: IprotoClient) -> None:
@@ -339,15 +431,14 @@ def test_pages_fit(browser: Browser, site: str, queue: IprotoClient, width: int,
     assert queue.call("operator.schedule", "nightly report", schedule).ok
     try:
         log_in(browser, site, "operator")
-        browser.find(".charts canvas")
+        browser.find(".charts canvas" if width > 700 else "#charts:not([open])")
         _fits(browser, width, f"overview-{width}-{colors}")
         open_tube(browser)
         browser.click("[data-change=pause]")
         browser.wait_for_text("#state-of-queue", "This queue is paused.")
-        browser.find(".charts canvas")
         browser.find('[data-id="29"]')
         _fits(browser, width, f"queue-{width}-{colors}")
-        browser.click("h1 a")
+        browser.click("#to-queues")
         browser.click("#to-schedules")
         browser.find("#schedules")
         _fits(browser, width, f"schedules-{width}-{colors}")
@@ -361,7 +452,9 @@ def test_pages_fit(browser: Browser, site: str, queue: IprotoClient, width: int,
 
 
 def _fits(browser: Browser, width: int, name: str) -> None:
-    """The page itself does not scroll sideways; tables may. With a directory for pictures, one is taken."""
+    """Nothing is cut off at the side. With a directory for pictures, one is taken."""
     assert browser.run("return document.documentElement.scrollWidth") <= width
+    cut = "return [...document.querySelectorAll('.scroll')].filter(e => e.scrollWidth > e.clientWidth).length"
+    assert browser.run(cut) == 0
     if directory := os.environ.get("IPROTO_SERVER_PICTURES"):
         browser.picture(Path(directory) / f"{name}.png")

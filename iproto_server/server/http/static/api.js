@@ -46,4 +46,6 @@ export const put = (path, body) =>
 export const remove = (path) => send(path, { method: "DELETE" });
 
 export const ofQueue = (name, rest = "") => `queues/${encode(name)}${rest}`;
+// The address of a task's dialog.
+export const ofTask = (queue, id) => `#/queues/${encode(queue)}/tasks/${encode(id)}`;
 export const ofSchedule = (name) => `schedules/${encode(name)}`;

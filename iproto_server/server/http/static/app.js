@@ -1,4 +1,5 @@
-// The dashboard: login, overview, the schedules (#/schedules), and a page for each queue (#/queues/NAME).
+// The dashboard: login, overview, the schedules (#/schedules), a page for each queue (#/queues/NAME), and a dialog for
+// each task (#/queues/NAME/tasks/ID).
 
 import { html, render, useCallback, useEffect, useState } from "./preact.js";
 import { get, post } from "./api.js";
@@ -6,6 +7,7 @@ import { Overview } from "./overview.js";
 import { QueuePage } from "./queue.js";
 import { SchedulesPage } from "./schedules.js";
 
+const PRODUCT = "iproto-server";
 const TOKEN = "#token=";
 
 function Login({ onLogin, note }) {
@@ -30,14 +32,15 @@ function Login({ onLogin, note }) {
       <button class="main" disabled=${isBusy}>Log in</button>
       <p role="alert" class="problem">${error}</p>
     </form>
-    <p class="note">The users are those of the database. Where none has a password, the server's log has a link.</p>
+    <p class="note">The users are those of the database. If none of them has a password, the server's log has a link.</p>
   </main>`;
 }
 
 function route() {
-  const [, page, name] = location.hash.split("/");
-  if (page === "schedules") return { page, queue: null };
-  return { page: "queues", queue: page === "queues" && name ? unescapeName(name) : null };
+  const [, page, name, part, id] = location.hash.split("/");
+  if (page === "schedules") return { page, queue: null, task: null };
+  const queue = page === "queues" && name !== undefined ? unescapeName(name) : null;
+  return { page: "queues", queue, task: queue !== null && part === "tasks" && id ? unescapeName(id) : null };
 }
 
 function unescapeName(text) {
@@ -58,7 +61,9 @@ function unescapeName(text) {
 function App() {
   const [session, setSession] = useState(undefined);
   const [note, setNote] = useState("");
-  const [{ page, queue }, setRoute] = useState(route);
+  const [{ page, queue, task }, setRoute] = useState(route);
+
+  const instance = session?.instance ?? location.host;
 
   useEffect(() => {
     const changed = () => setRoute(route());
@@ -86,8 +91,9 @@ function App() {
     begin();
   }, []);
   useEffect(() => {
-    document.title = page === "schedules" ? "Schedules" : queue === null ? "Queues" : `${queue} – queue`;
-  }, [page, queue]);
+    const shown = page === "schedules" ? "Schedules" : queue === null ? "Queues" : queue || "(no name)";
+    document.title = [...(task === null ? [] : [`Task ${task}`]), shown, instance, PRODUCT].join(" – ");
+  }, [page, queue, task, instance]);
 
   const failed = useCallback((error) => {
     if (error.status === 401) {
@@ -103,11 +109,11 @@ function App() {
   };
 
   if (session === undefined) return html`<main><p class="note">…</p></main>`;
-  const heading = html`<h1><a href="#/">Queues</a></h1>`;
+  const heading = html`<h1>${PRODUCT} <span id="instance">${instance}</span></h1>`;
   if (session === null) return html`<header>${heading}</header><${Login} onLogin=${setSession} note=${note} />`;
   return html`<header>
       ${heading}
-      <a id="to-schedules" href="#/schedules">Schedules</a>
+      <nav aria-label="Pages"><a id="to-queues" href="#/">Queues</a> <a id="to-schedules" href="#/schedules">Schedules</a></nav>
       <span class="who"><span>${session.user}</span><button onClick=${logOut}>Log out</button></span>
     </header>
     <main>
@@ -117,7 +123,7 @@ function App() {
           ? html`<${SchedulesPage} may=${session.may} failed=${failed} />`
           : queue === null
             ? html`<${Overview} may=${session.may} failed=${failed} />`
-            : html`<${QueuePage} key=${queue} name=${queue} may=${session.may} failed=${failed} />`}
+            : html`<${QueuePage} key=${queue} name=${queue} task=${task} may=${session.may} failed=${failed} />`}
     </main>`;
 }
 

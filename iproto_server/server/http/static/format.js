@@ -29,6 +29,16 @@ export const rate = (value) => (value === null || value === undefined ? "–" : 
 export const time = (seconds) => (seconds === null || seconds === undefined ? "–" : new Date(seconds * 1000).toLocaleString("sv"));
 export const plural = (number, word) => `${grouped.format(number)} ${word}${number === 1 ? "" : "s"}`;
 
+const CAUSES = [["releases", "released"], ["timeouts", "too slow"], ["disconnects", "connection lost"]];
+
+// How often a task has failed, and why: "3 (2 released, 1 too slow)".
+export function failures(details) {
+  const causes = CAUSES.filter(([name]) => details[name] > 0);
+  if (!causes.length) return "–";
+  const total = causes.reduce((sum, [name]) => sum + details[name], 0);
+  return `${count(total)} (${causes.map(([name, text]) => `${count(details[name])} ${text}`).join(", ")})`;
+}
+
 export function payload(data, limit) {
   const text = typeof data === "string" ? data : JSON.stringify(data);
   return text.length > limit ? text.slice(0, limit) + "…" : text;

@@ -2,7 +2,7 @@
 
 import { html, useRef, useState } from "./preact.js";
 import { encode, get, post } from "./api.js";
-import { Chart, SERVER_CHARTS } from "./charts.js";
+import { Charts, SERVER_CHARTS } from "./charts.js";
 import { count, duration, rate, size } from "./format.js";
 import { usePolled } from "./polling.js";
 
@@ -52,7 +52,7 @@ function Queues({ queues, rates }) {
   if (!queues.length) return html`<p class="note">There are no queues.</p>`;
   const states = STATES.filter((state) => queues.some((queue) => state in queue.tasks));
   return html`<div class="scroll" tabindex="0" role="region" aria-label="Queues">
-    <table id="queues">
+    <table id="queues" class="cards">
       <thead>
         <tr>
           <th scope="col">Queue</th>
@@ -65,11 +65,11 @@ function Queues({ queues, rates }) {
         ${queues.map(
           (queue) => html`<tr key=${queue.name}>
             <th scope="row"><a href=${"#/queues/" + encode(queue.name)}>${queue.name || "(no name)"}</a>${queue.state !== "running" && html` <span class="note">${queue.state}</span>`}</th>
-            ${states.map((state) => html`<td class="number" data-state=${state}>${count(queue.tasks[state])}</td>`)}
-            <td class="number">${rate(rates[queue.name]?.put)}</td>
-            <td class="number">${rate(rates[queue.name]?.take)}</td>
-            <td class="number">${duration(queue.oldest_ready)}</td>
-            <td class="number">${count(queue.waiting)}</td>
+            ${states.map((state) => html`<td class="number" data-state=${state} data-label=${state}>${count(queue.tasks[state])}</td>`)}
+            <td class="number" data-label="put">${rate(rates[queue.name]?.put)}</td>
+            <td class="number" data-label="take">${rate(rates[queue.name]?.take)}</td>
+            <td class="number" data-label="oldest">${duration(queue.oldest_ready)}</td>
+            <td class="number" data-label="waiting">${count(queue.waiting)}</td>
           </tr>`,
         )}
       </tbody>
@@ -99,10 +99,9 @@ export function Overview({ may, failed }) {
     <${Figures} status=${now.status} queues=${now.queues} />
     ${may.includes("snapshot") && html`<div class="row"><button id="snapshot" onClick=${snapshot}>Snapshot now</button></div>`}
     ${message && html`<p class="message" role="status">${message}</p>`}
+    <${Charts} charts=${SERVER_CHARTS} history=${past} />
     <h2>Queues</h2>
     <${Queues} queues=${now.queues} rates=${now.rates} />
     ${now.queues.length >= 1000 && html`<p class="note">The first 1000 queues are shown.</p>`}
-    <h2>Last hour</h2>
-    ${past && html`<div class="charts">${SERVER_CHARTS.map((chart) => html`<${Chart} key=${chart.title} chart=${chart} history=${past} />`)}</div>`}
   `;
 }

@@ -50,8 +50,7 @@ function ScheduleForm({ schedule, queues, done, onClose }) {
       </label>
       <label>Payload, as JSON <textarea name="data" defaultValue=${schedule && schedule.data !== null ? JSON.stringify(schedule.data) : ""}></textarea></label>
       <label>Options of each put, as JSON <input name="options" defaultValue=${schedule && Object.keys(schedule.options).length ? JSON.stringify(schedule.options) : ""} /></label>
-      <p class="problem" role="alert">${error}</p>
-      <div class="row"><button class="main">Save</button><button type="button" onClick=${onClose}>Cancel</button></div>
+      <div class="row bottom"><p class="problem" role="alert">${error}</p><button class="main">Save</button><button type="button" onClick=${onClose}>Cancel</button></div>
     </form>
   <//>`;
 }
@@ -59,7 +58,7 @@ function ScheduleForm({ schedule, queues, done, onClose }) {
 function Schedules({ schedules, canChange, change, unschedule }) {
   if (!schedules.length) return html`<p class="note">There are no schedules.</p>`;
   return html`<div class="scroll" tabindex="0" role="region" aria-label="Schedules">
-    <table id="schedules">
+    <table id="schedules" class="cards">
       <thead>
         <tr>
           <th scope="col">Schedule</th><th scope="col">Queue</th><th scope="col">Cron expression</th><th scope="col">Missed</th>
@@ -71,14 +70,14 @@ function Schedules({ schedules, canChange, change, unschedule }) {
         ${schedules.map(
           (schedule) => html`<tr key=${schedule.name} data-name=${schedule.name}>
             <th scope="row">${schedule.name}${schedule.last_error && html`<br /><span class="problem">${schedule.last_error}</span>`}</th>
-            <td><a href=${"#/queues/" + encode(schedule.queue)}>${schedule.queue}</a></td>
-            <td>${schedule.cron}<br /><span class="note">${schedule.timezone}</span></td>
-            <td>${schedule.missed}</td>
-            <td>${time(schedule.next_due)}</td>
-            <td>${time(schedule.last_put)}</td>
-            <td>${schedule.last_task ?? "–"}</td>
-            <td class="data">${payload(schedule.data, 160)}</td>
-            ${canChange && html`<td><div class="row">
+            <td data-label="Queue"><a href=${"#/queues/" + encode(schedule.queue)}>${schedule.queue}</a></td>
+            <td data-label="Cron expression">${schedule.cron}<br /><span class="note">${schedule.timezone}</span></td>
+            <td data-label="Missed">${schedule.missed}</td>
+            <td data-label="Next due">${time(schedule.next_due)}</td>
+            <td data-label="Last put">${time(schedule.last_put)}</td>
+            <td data-label="Task">${schedule.last_task ?? "–"}</td>
+            <td class="data" data-label="Payload">${payload(schedule.data, 160)}</td>
+            ${canChange && html`<td class="wide"><div class="row">
               <button data-action="change" onClick=${() => change(schedule)}>Change</button>
               <button class="danger" data-action="remove" onClick=${() => unschedule(schedule.name)}>Remove</button>
             </div></td>`}
