@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import pty
 import re
+import select
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -56,9 +59,40 @@ def test_the_producer_and_consumer_in_python(start_server: StartServer, tmp_path
 def test_the_producer_and_consumer_in_lua(start_server: StartServer, tmp_path: Path) -> None:
     tarantool = require_program("tarantool", "tarantool")
     server = start_server([QUEUE_APPLICATION])
-    code = example("lua", "netbox.connect").replace("3301", str(server.port)).replace("{5}", "{1}")
+    code = example("lua", "require('net.box')").replace("3301", str(server.port)).replace("{5}", "{1}")
     (tmp_path / "example.lua").write_text(code)
     assert run([str(tarantool), "example.lua"], tmp_path) == "sending\thello\n"
+
+
+@pytest.mark.real_tarantool
+def test_the_example_in_lua_works_pasted_into_the_console(start_server: StartServer, tmp_path: Path) -> None:
+    """The console runs each complete line on its own, with local variables of its own."""
+    tarantool = str(require_program("tarantool", "tarantool"))
+    server = start_server([QUEUE_APPLICATION])
+    code = example("lua", "require('net.box')").replace("3301", str(server.port)).replace("{5}", "{1}")
+    process, terminal = pty.fork()
+    if process == 0:
+        os.chdir(tmp_path)
+        os.execve(tarantool, [tarantool], {**os.environ, "TERM": "dumb"})
+    try:
+        shown = _read_until(terminal, b"tarantool> ")
+        for line in code.splitlines():
+            os.write(terminal, line.encode() + b"\n")
+        shown += _read_until(terminal, b"...\r\n")
+    finally:
+        os.kill(process, signal.SIGKILL)
+        os.waitpid(process, 0)
+        os.close(terminal)
+    assert b"sending\thello\r\n" in shown, shown
+    assert b"error" not in shown, shown
+
+
+def _read_until(terminal: int, end: bytes) -> bytes:
+    shown = b""
+    while end not in shown:
+        assert select.select([terminal], [], [], 30)[0], shown
+        shown += os.read(terminal, 4096)
+    return shown
 
 
 def test_the_procedures(start_server: StartServer, tmp_path: Path) -> None:
@@ -153,7 +187,7 @@ CLIENTS_EXAMPLES: dict[str, tuple[str, list[str]]] = {
         ],
     ),
     "transactions": ("asynctnt", ["Transaction has been aborted by conflict", "[[1, 40], [2, 60]]"]),
-    "pages": ("fetch_pos", ["[[1], [2], [3]]", "[[4], [5], [6]]", "[[7]]", "[]"]),
+    "pages": ("fetch_pos", ["[[1], [2], [3]]", "[[4], [5], [6]]", "[[7]]"]),
     "events": ("WATCH", ["box.status {'is_ro': False, 'is_ro_cfg': False, 'status': 'running'}"]),
     "pushed messages": ("on_push", ["[['half way']]"]),
     "users": (
