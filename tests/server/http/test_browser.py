@@ -236,15 +236,19 @@ def test_failed_attempts_are_shown(browser: Browser, site: str, queue: IprotoCli
 
 
 def test_charts_fold_and_empty_ones_say_so(browser: Browser, site: str, queue: IprotoClient) -> None:
-    log_in(browser, site, "operator")
-    open_tube(browser)
-    browser.wait_for_text("#charts", "No task was")
-    browser.click("#charts summary")
-    browser.wait(lambda: browser.run("return !document.querySelector('.charts')"), "the charts stay")
-    log_in(browser, site, "operator")
-    browser.find("#charts:not([open])")
-    browser.click("#charts summary")
-    browser.find(".charts canvas")
+    assert queue.call("queue.create_tube", "quiet", "fifo").ok
+    try:
+        log_in(browser, site, "operator")
+        browser.click("#queues a[href='#/queues/quiet']")
+        browser.wait_for_text("#charts", "No task was taken in the last hour.")
+        browser.click("#charts summary")
+        browser.wait(lambda: browser.run("return !document.querySelector('.charts')"), "the charts stay")
+        log_in(browser, site, "operator")
+        browser.find("#charts:not([open])")
+        browser.click("#charts summary")
+        browser.find(".charts canvas")
+    finally:
+        assert queue.call("queue.tube.quiet:drop").ok
 
 
 @pytest.mark.parametrize("width", [1280, 390])
