@@ -783,6 +783,23 @@ static PyObject *method_values_size(PyObject *self, PyObject *none)
     return PyLong_FromSize_t(size);
 }
 
+/* rows_fit(check): whether all rows are known to fit a format; False where that needs a closer look */
+static PyObject *method_rows_fit(PyObject *self, PyObject *check)
+{
+    if (Py_TYPE(check) != &RowCheck_Type)
+        Py_RETURN_FALSE;
+    const RowFormat *format = row_check_format(check);
+    const Tree *tree = core(self);
+    for (Place place = tree_begin(); !tree_is_end(tree, place); place = tree_next(tree, place)) {
+        const Record *record = record_at(self, tree_handle(tree, place));
+        if (!record)
+            return NULL;
+        if (!format_fits(format, record->data + record->key_size, record->size - record->key_size, 1))
+            Py_RETURN_FALSE;
+    }
+    Py_RETURN_TRUE;
+}
+
 static PyObject *tree_subscript(PyObject *self, PyObject *key)
 {
     PyObject *value = PyBytes_CheckExact(key) ? tree_object_get(self, key) : NULL;
@@ -905,6 +922,7 @@ static PyMethodDef tree_methods[] = {
     {"load", method_load, METH_VARARGS, "Fill an empty tree at once."},
     {"append", method_append, METH_VARARGS, "Add entries behind all others."},
     {"build_from", method_build_from, METH_O, "Fill an empty tree from the rows that it refers to."},
+    {"rows_fit", method_rows_fit, METH_O, "Whether all rows are known to fit a format."},
     {"values_size", method_values_size, METH_NOARGS, "The bytes of all values."},
     {"__sizeof__", method_sizeof, METH_NOARGS, "Bytes that the tree takes, without its rows."},
     {NULL},

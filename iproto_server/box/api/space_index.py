@@ -214,7 +214,7 @@ class Index:
         parts = as_key(key)
         if not parts and iterator is None:
             return self.len()
-        return sum(1 for _ in core.iterate(core.index(self.id), iterator_number(iterator, parts), parts))
+        return core.count_found(core.index(self.id), iterator_number(iterator, parts), parts)
 
     def len(self) -> int:
         """The number of entries; a multikey index has one for each key of a row."""

@@ -117,6 +117,9 @@ class SysviewSpace(MemtxSpace):
         source = self.source
         return self._visible_rows(source.iterate(source.index(index.id), iterator, key))
 
+    def count_found(self, index: Index, iterator: int, key: list[Any]) -> int:
+        return sum(1 for _ in self.iterate(index, iterator, key))
+
     def select(
         self,
         index_id: int,

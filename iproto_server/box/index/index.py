@@ -255,6 +255,14 @@ class Index(ABC):
         """
         return False
 
+    def all_fit(self, check: Callable[[Sequence[Any]], None]) -> bool:
+        """Tell whether all rows of a primary index are known to fit; if not, a closer look is needed.
+
+        Parameters:
+            check: a format's check of a row.
+        """
+        return False
+
     def rows_tree(self) -> object:
         """The tree of a primary index if compiled code can make the keys from the rows; otherwise None."""
         return None

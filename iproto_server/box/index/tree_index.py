@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from operator import lt
 from typing import Any, ClassVar, Final
@@ -107,6 +107,10 @@ class TreeIndex(Index):
     def keeps(self, key: bytes, row: bytes) -> bool:
         is_kept: bool = self._tree.keeps(key, row)
         return is_kept
+
+    def all_fit(self, check: Callable[[Sequence[Any]], None]) -> bool:
+        are_fit: bool = IS_COMPILED and self._tree.rows_fit(check)
+        return are_fit
 
     def rows_tree(self) -> object:
         return self._tree if self.holds_rows else None

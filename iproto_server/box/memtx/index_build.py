@@ -46,10 +46,14 @@ def fill_index(
     Raises:
         BoxError: of the first row that does not fit or has the key of another one in a unique index.
     """
+    rows = primary or space.primary_index()
+    if (new_format is None or _all_fit(space, rows, new_format)) and index.build_from(rows):
+        return
+    # A key is made in Python, or there is an error, which depends on the order of rows.
     keys: list[bytes] = []
     primary_keys: list[bytes] = []
     try:
-        for key, row in (primary or space.primary_index()).items():
+        for key, row in rows.items():
             fields = codec.unpack(row)
             if new_format is not None:
                 new_format.check(fields)
@@ -66,5 +70,13 @@ def fill_index(
 
 def check_rows(space: IndexedSpace, new_format: Format) -> None:
     """Raise BoxError when a row of the space does not fit `new_format`."""
+    rows = space.primary_index()
+    if _all_fit(space, rows, new_format):
+        return
     for row in space.rows():
         new_format.check(codec.unpack(row))
+
+
+def _all_fit(space: IndexedSpace, rows: Index, new_format: Format) -> bool:
+    """Tell whether all rows are known to fit a format; the present one may imply that."""
+    return new_format.is_implied_by(space.format) or rows.all_fit(new_format.check)

@@ -109,6 +109,13 @@ class IndexedSpace(SpaceDefinition):
             self._transactions.interactive.read_interval(self, index, iterator, key)
         return self._rows_of(index, found, self.indexes)
 
+    def count_found(self, index: Index, iterator: int, key: list[Any]) -> int:
+        """How many rows an iterator finds; they are not looked at."""
+        found = index.count(iterator, key)
+        if self._transactions.interactive is not None:
+            self._transactions.interactive.read_interval(self, index, iterator, key)
+        return found
+
     def _rows_of(self, index: Index, found: Iterator[bytes], indexes: dict[int, Index]) -> Iterator[bytes]:
         """The rows of the values that a walk finds.
 

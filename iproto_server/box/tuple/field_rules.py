@@ -54,6 +54,17 @@ class FieldRule:
         """Tell whether a value is allowed here, without a check of its inside."""
         return self.type.accepts(value) or (value is None and self.is_nullable)
 
+    def is_implied_by(self, other: FieldRule) -> bool:
+        """Tell whether this rule accepts everything that another one does."""
+        return (
+            self.type.contains(other.type)
+            and (self.is_nullable or not other.is_nullable)
+            and all(
+                step in other.inside and rule.is_implied_by(other.inside[step])
+                for step, rule in self.inside.items()
+            )
+        )
+
     def go_in(self, step: Step, number: int, where: str) -> FieldRule:
         """Find or make the rule of a place one step inside.
 

@@ -122,6 +122,20 @@ class Format:
         check_collations(fields, collation_ids)
         return cls(fields, exact_field_count)
 
+    def is_implied_by(self, other: Format) -> bool:
+        """Tell whether every tuple that fits another format fits this one, as far as the formats tell."""
+        if self.exact_field_count not in (0, other.exact_field_count):
+            return False
+        if self.min_field_count > max(other.min_field_count, other.exact_field_count):
+            return False
+        for number, rule in enumerate(self.rules):
+            if number < len(other.rules):
+                if not rule.is_implied_by(other.rules[number]):
+                    return False
+            elif rule.type is not FieldType.ANY or rule.inside:
+                return False
+        return True
+
     def with_index_parts(self, key_defs: Sequence[KeyDef]) -> Format:
         """Return the format with the requirements of the space's indexes.
 

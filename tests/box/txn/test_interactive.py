@@ -180,6 +180,8 @@ class TestConflicts:
             lambda space: list(space.pairs()),
             lambda space: space.len(),
             lambda space: space.count(),
+            lambda space: space.count(2, iterator="GE"),
+            lambda space: space.index["balance"].count(40),
             lambda space: space.index["name"].get("Dan"),
             lambda space: space.index["name"].select("D", iterator="GE"),
             lambda space: space.index["balance"].select(40),
