@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from iproto_server import Box, Tuple
-from queue_lua_compat.policies.spaces import ATTEMPTS, PolicySpace, move_rows
+from queue_lua_compat.policies.spaces import ATTEMPTS, PolicySpace, move_rows, remove_first
 
 _TASK_ID: Final = 1
 _OPTIONS: Final = 5
@@ -94,6 +94,10 @@ class Attempts:
         space = self._space.find()
         if space is not None:
             space.delete([self.queue, task_id])
+
+    def remove_first(self) -> bool:
+        """Remove one row. Returns: whether there was one."""
+        return remove_first(self._space, self.queue)
 
     def remove_where(self, is_gone: Callable[[Any], bool]) -> None:
         """Remove the rows of tasks for whose ids a function returns True."""

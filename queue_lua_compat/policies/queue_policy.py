@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
-from iproto_server import Box, BoxError, QueueState, Tuple
+from iproto_server import Box, BoxError, QueueState, Steps, Tuple
 from queue_lua_compat.lua_numbers import described
 from queue_lua_compat.policies.attempts import Attempts, Cause, total
 from queue_lua_compat.policies.options import (
@@ -211,14 +211,23 @@ class QueuePolicy:
 
         Earlier versions left keys of dropped queues.
         """
-        self._as_admin(self._forget)
+        self._box.in_one_slice(self.forget_steps(lambda: True))
 
-    def _forget(self) -> None:
+    def forget_steps(self, is_gone: Callable[[], bool]) -> Steps[None]:
+        """Remove the same rows, one in each step; the settings in the first.
+
+        Parameters:
+            is_gone: returns whether the rows still are those of a dropped queue.
+        """
+        self._as_admin(self._forget_settings)
+        for remove_first in (self._attempts.remove_first, self._unique_keys.remove_first):
+            while is_gone() and self._as_admin(remove_first):
+                yield
+
+    def _forget_settings(self) -> None:
         space = self._settings.find()
         if space is not None:
             space.delete([self.queue])
-        self._attempts.remove_where(lambda _: True)
-        self._unique_keys.remove_all()
 
     def _store(self, field: int, value: object) -> None:
         self._as_admin(self._write, field, value)

@@ -110,3 +110,16 @@ def move_rows(policy_space: PolicySpace, before: str, after: str) -> None:
         for row in list(space.index[0].pairs([before])):
             space.delete(row[:2])
             space.replace([after, *row[1:]])
+
+
+def remove_first(policy_space: PolicySpace, queue: str) -> bool:
+    """Remove one of the rows of a queue, which begin with its name and their key.
+
+    Returns: whether there was one.
+    """
+    space = policy_space.find()
+    row = None if space is None else space.index[0].first([queue])
+    if space is None or row is None:
+        return False
+    space.delete(row[:2])
+    return True

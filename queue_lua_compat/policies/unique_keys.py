@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from iproto_server import Box, IteratorType
 from queue_lua_compat.policies.key_expiry import EXPIRES, MICROSECONDS, key_expiry
-from queue_lua_compat.policies.spaces import UNIQUE_KEYS, PolicySpace, move_rows
+from queue_lua_compat.policies.spaces import UNIQUE_KEYS, PolicySpace, move_rows, remove_first
 
 _KEY: Final = 1
 _TASK_ID: Final = 2
@@ -96,12 +96,9 @@ class UniqueKeys:
         """See `Attempts.rename`."""
         move_rows(self._space, self.queue, queue)
 
-    def remove_all(self) -> None:
-        """Remove all keys, those that are remembered as well."""
-        space = self._space.find()
-        if space is not None:
-            for row in list(space.index[0].pairs([self.queue])):
-                space.delete([self.queue, row[_KEY]])
+    def remove_first(self) -> bool:
+        """Remove one row, of a task or of a key that is remembered. Returns: whether there was one."""
+        return remove_first(self._space, self.queue)
 
     def _now(self) -> int:
         return self._time_ns() // 1000

@@ -41,6 +41,7 @@ ANSWERING_NIL: Final = frozenset(
 
 
 IN_SLICES: Final = {
+    "drop": "drop_steps",
     "kick": "kick_steps",
     "release_all": "release_all_steps",
     "truncate": "truncate_steps",

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable
 from typing import Any, Final
 
-from iproto_server import STILL_WAITING, BoxError, ErrorCode, Space, Tuple, Waiter, pack
+from iproto_server import STILL_WAITING, BoxError, ErrorCode, Space, Steps, Tuple, Waiter, pack
 from queue_lua_compat.long_calls import WOKEN_MAX
 from queue_lua_compat.lua_numbers import shown
 from queue_lua_compat.policies.attempts import Cause
@@ -296,6 +296,10 @@ class Tube(BulkCalls):
         Raises:
             BoxError: a call waits in the tube, or a task of it is taken.
         """
+        return self.box.in_one_slice(self.drop_steps())
+
+    def drop_steps(self) -> Steps[bool | None]:
+        """Remove the tube in the first step, and a row of its policy in each other one."""
         if not self._context.is_running("drop"):
             return None
         if self.box.space[QUEUE].get([self.name]) is None:
@@ -307,11 +311,12 @@ class Tube(BulkCalls):
         self._context.forget(self.name)
         self.stop()
         self.raw.drop()
-        self.policy.forget()
         self.box.space[QUEUE].delete([self.name])
         self._context.statistics.forget(self.name)
         forget_wait_queues(self.box, self.name)
         self.box.on_commit(lambda: self._kept_times.pop(self.name, None))
+        # A new tube of that name removes the rows that are left.
+        yield from self.policy.forget_steps(lambda: self.name not in self._context.tubes)
         return True
 
     @atomic

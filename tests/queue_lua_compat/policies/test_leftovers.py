@@ -213,3 +213,46 @@ class TestExpiredKeys:
         world.box.set_read_only(False)
         clock.advance(60)
         assert world.box.space[KEYS].len() == 0
+
+
+class TestADropOfManyKeys:
+    def remember(self, world: World, number: int) -> None:
+        client = world.connect()
+        world.put(client, "x", unique_key="first", unique_for=3600)
+        world.ack(client, world.take(client))
+        later = 10**18
+        for place in range(number):
+            world.box.space[KEYS].insert(["jobs", f"order {place}", 1, 60, later])
+
+    def test_is_done_in_slices(self, clock: ManualClock) -> None:
+        world = World("fifo", clock)
+        self.remember(world, 450)
+        waiter = world.connect().call("queue.tube.jobs:drop")
+        assert world.names() == []
+        assert not waiter.is_done
+        assert world.box.space[KEYS].len() == 350  # a hundred and one in the first slice
+        clock.advance(1)
+        assert waiter.is_done
+        assert waiter.result is True
+        assert world.box.space[KEYS].len() == 0
+
+    def test_does_not_touch_a_new_queue_of_that_name(self, clock: ManualClock) -> None:
+        world = World("fifo", clock)
+        self.remember(world, 450)
+        waiter = world.connect().call("queue.tube.jobs:drop")
+        create(world)
+        client = world.connect()
+        for number in range(450):
+            assert not world.is_gone(world.put_task(client, number, unique_key=f"order {number}"))
+        clock.advance(10)
+        assert waiter.is_done
+        assert world.box.space[KEYS].len() == 450
+        assert len(world.queue().tasks(None, limit=1000)) == 450
+
+    def test_is_completed_at_the_next_start(self, clock: ManualClock) -> None:
+        world = World("fifo", clock)
+        self.remember(world, 450)
+        world.connect().call("queue.tube.jobs:drop")
+        assert world.box.space[KEYS].len()
+        world.server.restart()
+        assert world.box.space[KEYS].len() == 0

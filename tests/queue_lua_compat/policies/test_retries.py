@@ -32,7 +32,7 @@ class TestDelays:
             (5, "retry must be a map"),
             (
                 {"delays": 5},
-                'retry has no option "delays", did you mean "delay"[?] it has delay, factor, jitter, max_delay',
+                'retry has no option "delays", did you mean "delay"[?] it has delay, factor, jitter, max',
             ),
             ({"delay": -1}, "retry.delay must be a number from 0"),
             ({"delay": "1"}, "retry.delay must be a number"),
