@@ -31,6 +31,7 @@ from pyspark_tarantool.source.io.data_files import DataFile, DataFiles, LogPart
 from pyspark_tarantool.source.options import Mode, ReadOptions
 from pyspark_tarantool.source.schema.definitions import SpaceDefinition
 from pyspark_tarantool.source.schema.system_rows import read_system_rows
+from pyspark_tarantool.source.state.confirmations import check_confirmed
 
 
 class Truncation(NamedTuple):
@@ -94,7 +95,10 @@ class StateFiles:
         # Damage is reported by the tasks that read the rows.
         damage = DamageHandler(options.damaged)
         chosen = _choose(options, files, damage)
-        return chosen.of_space(options, damage)
+        state = chosen.of_space(options, damage)
+        first = next((number for number, log in enumerate(files.logs) if chosen.has(log)), len(files.logs))
+        check_confirmed(state.space, files.logs[first:], state.until, damage)
+        return state
 
 
 class FoundState(NamedTuple):
@@ -136,6 +140,10 @@ class _Chosen(NamedTuple):
     spans: tuple[LogSpan, ...]
     start: VClock
     until: VClock | None
+
+    def has(self, log: DataFile) -> bool:
+        """Whether changes of a log belong to the state."""
+        return any(span.file.uri == log.uri for span in self.spans)
 
     def of_space(self, options: ReadOptions, damage: DamageHandler) -> StateFiles:
         """Find the space's definition, and changes of the space as a whole."""
