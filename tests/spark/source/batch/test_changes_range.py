@@ -153,7 +153,11 @@ def test_states_of_the_future_are_errors(directory: Path, options: dict[str, Any
 
 
 def test_the_newest_state_is_not_in_the_future(directory: Path) -> None:
-    for options in ({"mode": "at_lsn", "lsn": 10}, {"mode": "at_time", "time": START + 1000 * STEP}):
+    newest: tuple[dict[str, Any], ...] = (
+        {"mode": "at_lsn", "lsn": 10},
+        {"mode": "at_time", "time": START + 1000 * STEP},
+    )
+    for options in newest:
         assert len(Read(directory, space="t", **options).rows) == 10
 
 
