@@ -270,7 +270,7 @@ class QueuePolicy:
         """
         for name in given:
             if name not in self.task_option_names and name not in others:
-                self._unknown(name, {*others, *self.task_option_names}, "put")
+                self._unknown(name, (*others, *self.task_option_names), "put")
         if self.task_option_names.isdisjoint(given):
             return None
         options = {name: value for name, value in given.items() if name in self.task_option_names}
@@ -292,13 +292,17 @@ class QueuePolicy:
                 self._unknown(name, known, what)
 
     def _unknown(self, name: object, known: Collection[str], what: str) -> None:
-        text = no_option(name, known, what)
         if self.options.strict_options:
-            raise BoxError.procedure(text)
-        seen = described(name)
-        if self.logs_unknown and seen not in self._unknown_names and len(self._unknown_names) < _UNKNOWN_MAX:
-            self._unknown_names.add(seen)
-            logger.warning('queue "%s": %s; it is ignored, as there is no strict_options', self.queue, text)
+            raise BoxError.procedure(no_option(name, known, what))
+        seen, names = described(name), self._unknown_names
+        if not self.logs_unknown or seen in names or len(names) >= _UNKNOWN_MAX:
+            return
+        names.add(seen)
+        logger.warning(
+            'queue "%s": %s; it is ignored, as there is no strict_options',
+            self.queue,
+            no_option(name, known, what),
+        )
 
     def own(self, given: Mapping[Any, Any]) -> list[str]:
         """Return the names of the policy's options among those of a put."""
