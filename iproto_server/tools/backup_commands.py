@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from iproto_server.storage.errors import StorageError
-from iproto_server.tools.commands import ExampleCommand, complain, read_moment
+from iproto_server.tools.commands import TIMEOUT, ExampleCommand, complain, read_moment
 
 if TYPE_CHECKING:
     from iproto_server.tools.backup_source import BackupSource
@@ -37,6 +37,7 @@ iproto-server backup admin@db.example.com:3301 /backups/monday""",
 )
 @click.option("--wal-dir", metavar="DIR", type=_PATH, help="Where the logs are, if not in SOURCE.")
 @click.option("--memtx-dir", metavar="DIR", type=_PATH, help="Where the snapshots are, if not in SOURCE.")
+@TIMEOUT
 def backup(
     source: str, directory: Path, since: Path | None, wal_dir: Path | None, memtx_dir: Path | None
 ) -> int:
@@ -80,7 +81,9 @@ def _source(opened: ExitStack, source: str, wal_dir: Path | None, memtx_dir: Pat
     directory = Path(source)
     try:
         ServerUri.parse(source)
-    except ValueError:
+    except ValueError as error:
+        if "://" in source and not directory.exists():
+            raise click.BadParameter(str(error), param_hint="SOURCE") from None
         is_address = False
     else:
         is_address = not directory.exists()

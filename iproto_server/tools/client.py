@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
+import socket
+import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, Self
 from urllib.parse import unquote
@@ -11,11 +15,23 @@ import tarantool
 
 from iproto_server.codec import msgpack as codec
 from iproto_server.config.address import Address
-from iproto_server.errors import BoxError
+from iproto_server.errors import BoxError, ErrorCode
 
 CONNECT_TIMEOUT = 10.0
+"""Seconds until a command has a connection and is logged in."""
 ANSWER_TIMEOUT = 60.0
-"""How long the server may take for its part, in seconds."""
+"""Seconds until an answer comes."""
+
+_SCHEME: Final = re.compile("[A-Za-z][A-Za-z0-9+.-]*://")
+_LOGIN_ERRORS: Final = frozenset(
+    {
+        ErrorCode.CREDS_MISMATCH,
+        ErrorCode.PASSWORD_MISMATCH,
+        ErrorCode.NO_SUCH_USER,
+        ErrorCode.ACCESS_DENIED,
+    }
+)
+_GREETING: Final = "the greeting"
 
 _TLS_PARAMETERS: Final = (
     *("transport", "ssl_ca_file", "ssl_key_file", "ssl_cert_file"),
@@ -36,12 +52,20 @@ class ServerUri:
         user: None for guest.
         password: the user's.
         tls: the parameters of the connector for TLS; empty without.
+        timeout: the time in seconds for the connection, and for each answer; None: `CONNECT_TIMEOUT` and
+            `ANSWER_TIMEOUT`.
     """
 
     address: Address
     user: str | None = None
     password: str | None = field(default=None, repr=False)
     tls: Mapping[str, str] = field(default_factory=dict, repr=False)
+    timeout: float | None = None
+
+    @property
+    def answer_timeout(self) -> float:
+        """Seconds until an answer comes."""
+        return ANSWER_TIMEOUT if self.timeout is None else self.timeout
 
     @classmethod
     def parse(cls, text: str) -> Self:
@@ -53,6 +77,13 @@ class ServerUri:
         Raises:
             ValueError: it is none; the message says why in one line, without the password.
         """
+        scheme = _SCHEME.match(text)
+        if scheme is not None:
+            raise ValueError(
+                f"an address has no {scheme[0]}: give HOST:PORT or unix:PATH, as in the server's --listen"
+            )
+        if not text:
+            raise ValueError("the address is empty: give HOST:PORT or unix:PATH, as in the server's --listen")
         credentials, at, place = text.rpartition("@")
         user, colon, password = credentials.partition(":")
         if at and not user:
@@ -108,6 +139,52 @@ class _Unpacker:
         return value
 
 
+class _Connection(tarantool.Connection):  # type: ignore[misc]  # the library has no types
+    """The connector's connection, which knows what it waits for, and until when it may take to log in."""
+
+    _step = "a connection"
+    _has_taken_too_long = False
+
+    @property
+    def waits_for(self) -> str:
+        """What it waits for."""
+        if self._step == _GREETING and self.version_id is not None:
+            return "an answer to the first request"
+        return self._step
+
+    def connect_within(self, seconds: float) -> None:
+        """Connect and log in. Raises tarantool.Error; TimeoutError when the time is over."""
+        timer = threading.Timer(seconds, self._give_up)
+        timer.daemon = True
+        timer.start()
+        try:
+            self.connect()
+        except Exception as error:
+            if self._has_taken_too_long or isinstance(_cause(error), TimeoutError):
+                raise TimeoutError(f"waited {seconds:g} s for {self.waits_for}") from None
+            raise
+        finally:
+            timer.cancel()
+
+    def wait_for_answers(self, seconds: float) -> None:
+        """Set the time for each answer."""
+        self.socket_timeout = seconds
+        self._socket.settimeout(seconds)
+
+    def connect_basic(self) -> None:
+        super().connect_basic()
+        self._step = _GREETING
+
+    def authenticate(self, user: str, password: str | None) -> Any:
+        self._step = "the answer to the login"
+        return super().authenticate(user, password)
+
+    def _give_up(self) -> None:
+        self._has_taken_too_long = True
+        with suppress(OSError, AttributeError):  # There is no connection, or it has just ended.
+            self._socket.shutdown(socket.SHUT_RDWR)
+
+
 def connect(uri: ServerUri) -> Any:
     """Connect to a server, and return the connector's connection.
 
@@ -117,27 +194,58 @@ def connect(uri: ServerUri) -> Any:
         ClientError: there is no connection to be had.
     """
     address = uri.address
+    seconds = CONNECT_TIMEOUT if uri.timeout is None else uri.timeout
+    connection: _Connection | None = None
     try:
-        return tarantool.Connection(
+        connection = _Connection(
             None if address.path else address.host or "localhost",
             address.path or address.port,
             user=uri.user,
             password=uri.password,
-            connection_timeout=CONNECT_TIMEOUT,
-            socket_timeout=ANSWER_TIMEOUT,
+            connection_timeout=seconds,
+            socket_timeout=seconds,
             reconnect_max_attempts=0,
+            connect_now=False,
+            fetch_schema=False,
             packer_factory=lambda connection: _Packer(),
             unpacker_factory=lambda connection: _Unpacker(),
             **uri.tls,
         )
+        connection.connect_within(seconds)
+        connection.wait_for_answers(uri.answer_timeout)
+    except TimeoutError as error:
+        raise ClientError(f"no answer from {address}: {error}{_hint(connection)}") from None
     except (tarantool.Error, ValueError) as error:
-        raise ClientError(f"cannot connect to {address}: {reason(error)}") from error
+        cause = _cause(error)
+        if isinstance(cause, tarantool.DatabaseError) and cause.args and cause.args[0] in _LOGIN_ERRORS:
+            who = f"user {uri.user}" if uri.user else "guest"
+            raise ClientError(f"{address} refuses the login of {who}: {reason(error)}") from error
+        raise ClientError(f"cannot connect to {address}: {reason(error)}{_hint(connection)}") from error
+    return connection
+
+
+def _hint(connection: _Connection | None) -> str:
+    """Return the end of a message if something else than a server seems to listen."""
+    if connection is None or connection.waits_for != _GREETING:
+        return ""
+    return "; is this the address of --listen, and not of --http or --metrics-listen?"
+
+
+def _cause(error: BaseException) -> BaseException:
+    """Return the first cause of an error."""
+    while isinstance(error.__cause__, Exception):
+        error = error.__cause__
+    return error
+
+
+def timed_out(error: BaseException) -> bool:
+    """Whether an answer has not come in time."""
+    return isinstance(_cause(error), TimeoutError)
 
 
 def reason(error: BaseException) -> str:
     """What went wrong; the client wraps the errors of the network and the server in its own."""
-    while isinstance(error.__cause__, Exception):
-        error = error.__cause__
+    error = _cause(error)
     if isinstance(error, OSError):
         return error.strerror or str(error)
     if isinstance(error, ValueError | LookupError | BoxError):

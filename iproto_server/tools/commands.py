@@ -5,13 +5,15 @@ What a tool needs is imported when it runs: serving must not wait for the tools'
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
@@ -19,9 +21,43 @@ from iproto_server.counting import counted
 from iproto_server.storage.errors import XlogError
 
 if TYPE_CHECKING:
+    from iproto_server.tools.client import ServerUri
     from iproto_server.tools.selection import Selection
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+class Seconds(click.FloatRange):
+    """A finite number of seconds within a range."""
+
+    name = "number of seconds"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the number; "nan" is within no range."""
+        found = float(super().convert(value, param, ctx))
+        if math.isnan(found):
+            self.fail(f"{value!r} is not a number of seconds", param, ctx)
+        return found
+
+
+def _keep_timeout(context: click.Context, parameter: click.Parameter, seconds: float | None) -> None:
+    context.meta[_TIMEOUT] = seconds
+
+
+_TIMEOUT: Final = "iproto_server.timeout"
+TIMEOUT: Final = click.option(
+    "--timeout",
+    metavar="SECONDS",
+    type=Seconds(0.1, 86_400),
+    callback=_keep_timeout,
+    expose_value=False,
+    help="Longest wait for the connection, and for each answer.  [default: 10, and 60]",
+)
+
+
+def with_timeout(uri: ServerUri) -> ServerUri:
+    """Return a URI with the time limit of the running command."""
+    return replace(uri, timeout=click.get_current_context().meta.get(_TIMEOUT))
 
 
 class ExampleCommand(click.Command):
@@ -197,6 +233,7 @@ iproto-server play unix:/run/jobs.sock --from 1000 --to 2000 data/*.xlog""",
 @click.argument("uri", metavar="URI")
 @_FILES
 @_selection_options
+@TIMEOUT
 def play(uri: str, files: tuple[Path, ...], **choice: Any) -> int:
     """Send the rows of logs (.xlog) and snapshots (.snap) to a running server, this one or Tarantool.
 
@@ -211,7 +248,7 @@ def play(uri: str, files: tuple[Path, ...], **choice: Any) -> int:
     from iproto_server.tools.progress import RowProgress
 
     try:
-        server = ServerUri.parse(uri)
+        server = with_timeout(ServerUri.parse(uri))
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="URI") from None
     progress = RowProgress(sys.stderr)

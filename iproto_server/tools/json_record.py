@@ -14,6 +14,7 @@ from iproto_server.tools.record import body_fields, header_fields
 from iproto_server.tools.values import as_integer, extension_text, shown_decimal, shown_double
 
 _ESCAPED = re.compile("[/\x7f\ud800-\udfff]")
+_ESCAPES = {ord("/"): "\\/", **{code: f"\\u{code:04x}" for code in (0x7F, *range(0xD800, 0xE000))}}
 
 
 def format_json(row: Row) -> str:
@@ -31,11 +32,8 @@ def format_json(row: Row) -> str:
 
 
 def _string(text: str) -> str:
-    return _ESCAPED.sub(_escape, encode_basestring(text))
-
-
-def _escape(match: re.Match[str]) -> str:
-    return "\\/" if match[0] == "/" else f"\\u{ord(match[0]):04x}"
+    encoded = encode_basestring(text)
+    return encoded.translate(_ESCAPES) if _ESCAPED.search(encoded) else encoded
 
 
 def json_text(value: object) -> str:

@@ -8,7 +8,7 @@ from typing import Any, Final, Self
 import tarantool
 
 from iproto_server.errors import ErrorCode
-from iproto_server.tools.client import ClientError, ServerUri, connect, reason
+from iproto_server.tools.client import ClientError, ServerUri, connect, reason, timed_out
 
 PAGE: Final = 1000
 """The greatest number of tasks, or queues, that the server returns at once."""
@@ -36,6 +36,7 @@ class OperatorClient:
 
     def __init__(self, uri: ServerUri) -> None:
         self.address = str(uri.address)
+        self._timeout = uri.answer_timeout
         self._connection = connect(uri)
 
     def call(self, name: str, *arguments: object) -> list[Any]:
@@ -48,6 +49,11 @@ class OperatorClient:
         try:
             values: list[Any] = self._connection.call(name, arguments).data
         except tarantool.NetworkError as error:
+            if timed_out(error):
+                raise ClientError(
+                    f"no answer from {self.address}: waited {self._timeout:g} s for that of {name}, which may"
+                    " be carried out nevertheless"
+                ) from error
             raise ClientError(f"the connection to {self.address} has broken: {reason(error)}") from error
         except tarantool.DatabaseError as error:
             if error.args and error.args[0] == ErrorCode.NO_SUCH_PROC and name.startswith("operator."):

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from iproto_server.strict_json import parse_json
-from iproto_server.tools.commands import ExampleCommand
+from iproto_server.tools.commands import TIMEOUT, ExampleCommand, with_timeout
 
 if TYPE_CHECKING:
     from iproto_server.tools.client import ServerUri
@@ -73,7 +73,7 @@ def operator_command(**settings: Any) -> Callable[[Callable[..., int | None]], c
                 return 0
 
         run.__doc__ = (function.__doc__ or "") + _ABOUT_URI
-        return click.command(cls=ExampleCommand, **settings)(run)
+        return click.command(cls=ExampleCommand, **settings)(TIMEOUT(run))
 
     return make
 
@@ -100,7 +100,7 @@ def server_uri(text: str) -> ServerUri:
         if password is None and sys.stdin.isatty():
             password = click.prompt(f"Password of {uri.user}", hide_input=True, err=True, default="")
         uri = replace(uri, password=password)
-    return uri
+    return with_timeout(uri)
 
 
 @contextmanager

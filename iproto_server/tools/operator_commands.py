@@ -6,6 +6,7 @@ What a command needs is imported when it runs: serving must not wait for rich an
 from __future__ import annotations
 
 import json
+import math
 import re
 import sys
 import time
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from iproto_server.counting import counted
-from iproto_server.tools.commands import read_moment
+from iproto_server.tools.commands import Seconds, read_moment
 from iproto_server.tools.operator_command_line import (
     JSON,
     URI,
@@ -45,7 +46,10 @@ def _read_duration(context: click.Context, parameter: click.Parameter, text: str
     found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)([smhd]?)", text)
     if found is None:
         raise click.BadParameter(f'"{text}" is not a duration such as 30s, 5m, 2h or 1d')
-    return float(found[1]) * _SECONDS[found[2]]
+    seconds = float(found[1]) * _SECONDS[found[2]]
+    if math.isinf(seconds):
+        raise click.BadParameter("the duration is too long")
+    return seconds
 
 
 # -- looking --
@@ -134,7 +138,7 @@ iproto-server top --json --count 3 127.0.0.1:3301""",
 @click.option(
     "--interval",
     metavar="SECONDS",
-    type=click.FloatRange(0.1, 3600),
+    type=Seconds(0.1, 3600),
     default=1.0,
     help="The time between two looks.  [default: 1]",
 )

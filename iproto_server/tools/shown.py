@@ -7,6 +7,7 @@ import re
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from iproto_server.payload_size import cut_payload
 from iproto_server.tools.json_record import json_text
 
 _CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -21,8 +22,8 @@ def printable(text: object) -> str:
 
 
 def payload(value: object, width: int) -> str:
-    """Return a payload as JSON, shortened to a width."""
-    text = printable(json_text(value).replace("\\/", "/"))
+    """Return a payload as JSON, shortened to a width. Only what is shown is formatted."""
+    text = printable(json_text(cut_payload(value, width)).replace("\\/", "/"))
     return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
