@@ -20,6 +20,7 @@ from iproto_server.box.access.session import ActingAs
 from iproto_server.box.api.slices import Steps
 from iproto_server.errors import BoxError
 from iproto_server.managed_queue import ManagedQueue, TaskInfo, TaskState
+from iproto_server.payload_size import cut_payload
 from iproto_server.server.applications.application_queues import ApplicationQueues
 from iproto_server.server.backup_reader import BackupReader
 from iproto_server.server.operator_log import log_action
@@ -158,9 +159,13 @@ class OperatorCalls:
 
         Parameters:
             queue: its name.
-            options: `state`, `limit`, `after` (an id), `older` (seconds).
+            options: `state`, `limit`, `after` (an id), `older` (seconds), `data_size` (characters, bytes or
+                items of a payload that are kept; see `cut_payload`).
         """
-        given = _options(options, "state", "limit", "after", "older")
+        given = _options(options, "state", "limit", "after", "older", "data_size")
+        data_size = given.get("data_size")
+        if data_size is not None and (type(data_size) is not int or not 1 <= data_size < 2**31):
+            raise BoxError.procedure("data_size must be an integer from 1")
         state, after, older = (given.get(name) for name in ("state", "after", "older"))
         if older is not None and not _is_duration(older):
             raise BoxError.procedure(f"older must be a number of seconds from 0, not {older!r}")
@@ -172,7 +177,7 @@ class OperatorCalls:
             None if after is None else _id(after),
             None if older is None else float(older),
         )
-        return self._in_slices(_page(tasks, limit))
+        return self._in_slices(_page(tasks, limit, data_size))
 
     def task(self, queue: object = None, task_id: object = None) -> Record | None:
         """Return a task of a queue, or None.
@@ -388,12 +393,15 @@ class OperatorCalls:
         log_action(self._box, action, **fields)
 
 
-def _page(tasks: Iterable[TaskInfo | None], limit: int) -> Steps[list[Record]]:
-    """Return up to `limit` tasks, looking at one in each step."""
+def _page(tasks: Iterable[TaskInfo | None], limit: int, data_size: int | None) -> Steps[list[Record]]:
+    """Return up to `limit` tasks, looking at one in each step; payloads are cut to a size, if it is given."""
     found: list[Record] = []
     for task in tasks:
         if task is not None:
-            found.append(describe_task(task))
+            record = describe_task(task)
+            if data_size is not None:
+                record["data"] = cut_payload(record["data"], data_size)
+            found.append(record)
             if len(found) >= limit:
                 break
         yield

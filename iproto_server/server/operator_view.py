@@ -18,6 +18,7 @@ from iproto_server.server.applications.application_queues import ApplicationQueu
 from iproto_server.server.checkpointer import Checkpointer
 from iproto_server.server.connection.server_state import ServerState
 from iproto_server.server.requests.dispatcher import Dispatcher
+from iproto_server.server.stats.readiness import Readiness
 from iproto_server.storage.wal import WriteAheadLog
 
 HELD_MAX: Final = 20_000
@@ -37,6 +38,7 @@ class OperatorView:
         checkpointer: takes snapshots.
         lag: measures the event loop's latency.
         queues: the queues.
+        readiness: tells whether the server is ready.
     """
 
     def __init__(
@@ -48,6 +50,7 @@ class OperatorView:
         checkpointer: Checkpointer,
         lag: LoopLag,
         queues: ApplicationQueues,
+        readiness: Readiness,
     ) -> None:
         self._state = state
         self._box = box
@@ -56,12 +59,14 @@ class OperatorView:
         self._checkpointer = checkpointer
         self._lag = lag
         self._queues = queues
+        self._readiness = readiness
 
     def status(self) -> Record:
         """Return version, state, memory, traffic, files and event-loop latency. Times are in seconds."""
         box, state = self._box, self._state
         info = box.info()
         net = box.stat.net()
+        problem = self._readiness.problem()
         return {
             "version": PROGRAM_VERSION,
             "protocol_version": box.version,
@@ -72,6 +77,8 @@ class OperatorView:
             "uptime": info["uptime"],
             "listen": list(box.listen),
             "read_only": box.is_read_only,
+            "ready": problem is None,
+            "not_ready_reason": problem,
             "generation": box.generation,
             "lsn": info["lsn"],
             "vclock": info["vclock"],

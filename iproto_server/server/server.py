@@ -49,6 +49,7 @@ from iproto_server.server.schedules.schedule_calls import ScheduleCalls
 from iproto_server.server.schedules.scheduler import Scheduler
 from iproto_server.server.service_manager import RecoveryStatus, ServiceManager
 from iproto_server.server.stats.box_stat import BoxStatExporter
+from iproto_server.server.stats.readiness import Readiness
 from iproto_server.server.stats.server_metrics import ServerMetrics
 from iproto_server.storage.directory import make_directory
 from iproto_server.storage.recovery.recovery_progress import ProgressOfAll, progress_on
@@ -263,6 +264,7 @@ class Server:
     def _serve_operators(self) -> None:
         """Let clients call the procedures for operators."""
         queues = self._queues = ApplicationQueues(self.box, lambda: self.served.current)
+        self._readiness = Readiness(self.state, self.storage.log)
         view = OperatorView(
             self.state,
             self.box,
@@ -271,6 +273,7 @@ class Server:
             self._checkpointer,
             self._lag,
             queues,
+            self._readiness,
         )
         self._backups = BackupReader(self.config.snapshot_directory, self.config.log_directory)
         self.scheduler = Scheduler(self.box, queues)
@@ -341,7 +344,7 @@ class Server:
         from iproto_server.server.http.metrics_page import MetricsPage
 
         log = self.state.rate_limited_log
-        health = Health(self.state, self.storage.log)
+        health = Health(self._readiness)
         metrics = PrometheusMetrics(
             self.box,
             self._lag,

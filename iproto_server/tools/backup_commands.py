@@ -82,7 +82,7 @@ def _source(opened: ExitStack, source: str, wal_dir: Path | None, memtx_dir: Pat
     try:
         ServerUri.parse(source)
     except ValueError as error:
-        if "://" in source and not directory.exists():
+        if not source or ("://" in source and not directory.exists()):
             raise click.BadParameter(str(error), param_hint="SOURCE") from None
         is_address = False
     else:

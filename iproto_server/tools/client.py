@@ -185,10 +185,14 @@ class _Connection(tarantool.Connection):  # type: ignore[misc]  # the library ha
             self._socket.shutdown(socket.SHUT_RDWR)
 
 
-def connect(uri: ServerUri) -> Any:
+def connect(uri: ServerUri, needs_schema: bool = False) -> Any:
     """Connect to a server, and return the connector's connection.
 
     A connection that breaks is not opened again: what has arrived must never be in doubt.
+
+    Parameters:
+        uri: the server.
+        needs_schema: whether the connector loads the definitions of spaces, which requests for rows need.
 
     Raises:
         ClientError: there is no connection to be had.
@@ -206,7 +210,7 @@ def connect(uri: ServerUri) -> Any:
             socket_timeout=seconds,
             reconnect_max_attempts=0,
             connect_now=False,
-            fetch_schema=False,
+            fetch_schema=needs_schema,
             packer_factory=lambda connection: _Packer(),
             unpacker_factory=lambda connection: _Unpacker(),
             **uri.tls,

@@ -85,7 +85,14 @@ class OperatorClient:
         sessions: list[Record] = self._operator("sessions", {"limit": limit})
         return sessions
 
-    def tasks(self, queue: str, state: str | None, older: float | None, limit: int) -> Iterator[Record]:
+    def tasks(
+        self,
+        queue: str,
+        state: str | None,
+        older: float | None,
+        limit: int,
+        data_size: int | None = None,
+    ) -> Iterator[Record]:
         """Return tasks of a queue.
 
         Parameters:
@@ -93,12 +100,23 @@ class OperatorClient:
             state: the state; None for all.
             older: the minimum age in seconds.
             limit: the maximum number.
+            data_size: the size to which payloads are cut, as `cut_payload` does; None: they are whole. Older
+                servers do not cut them.
         """
         after: object = None
         while limit > 0:
-            given = {"state": state, "older": older, "after": after, "limit": min(limit, PAGE)}
+            given = {
+                **{"state": state, "older": older, "after": after, "limit": min(limit, PAGE)},
+                "data_size": data_size,
+            }
             options = {name: value for name, value in given.items() if value is not None}
-            page: list[Record] = self._operator("tasks", queue, options)
+            try:
+                page: list[Record] = self._operator("tasks", queue, options)
+            except CallError as error:
+                if data_size is None or "no option 'data_size'" not in str(error):
+                    raise
+                data_size = None
+                continue
             yield from page
             limit -= len(page)
             if len(page) < given["limit"]:  # type: ignore[operator]

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from iproto_server.tools.operator_client import OperatorClient
 
 _STATES: Final = ("ready", "taken", "delayed", "buried", "done")
+_DATA_SIZE: Final = 200
+"""Characters or bytes of a payload that a table needs at most."""
 _SECONDS: Final = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}
 
 _QUEUE = click.argument("queue", metavar="QUEUE")
@@ -192,7 +194,8 @@ def tasks(uri: str, queue: str, state: str | None, older: float | None, limit: i
     With --json, each task is one line.
     """
     with connected(uri) as client:
-        found = client.tasks(queue, state, older, limit)
+        # A table shows the beginning of a payload.
+        found = client.tasks(queue, state, older, limit, None if as_json else _DATA_SIZE)
         if as_json:
             for task in found:
                 print_json(task)
@@ -301,7 +304,7 @@ def _backlog_of(
     from iproto_server.tools.backlog import NoDatabaseError, backlog_of_directory, backlog_of_queues
 
     directory = Path(source)
-    if not directory.is_dir():
+    if not source or not directory.is_dir():
         if wal_dir is not None or memtx_dir is not None:
             raise click.UsageError("--wal-dir and --memtx-dir are for a directory, and this is none")
         if now is not None:

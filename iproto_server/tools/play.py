@@ -37,7 +37,7 @@ class Player:
     def __init__(self, uri: ServerUri) -> None:
         self.rows = 0
         try:
-            self._connection = connect(uri)
+            self._connection = connect(uri, needs_schema=True)
         except ClientError as error:
             raise PlayError(str(error)) from error
 

@@ -139,6 +139,9 @@ def status_lines(address: str, status: Record) -> list[tuple[str, str]]:
     ]
     if "memory" not in status:
         return lines
+    if "ready" in status:
+        reason = status["not_ready_reason"]
+        lines.append(("ready", "yes" if reason is None else f"no: {reason}"))
     memory, requests, wal = status["memory"], status["requests"], status["wal"]
     snapshots, loop, connections = status["snapshots"], status["loop"], status["connections"]
     return [

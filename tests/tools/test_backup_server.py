@@ -212,7 +212,7 @@ class TestRights:
 
     def test_a_wrong_password(self, source: Source, target: Path) -> None:
         line = refused("backup", f"ann:wrong@{source.address}", target)
-        assert line.startswith(f"cannot connect to {source.address}: ")
+        assert line.startswith(f"{source.address} refuses the login of user ann: ")
         assert "wrong" not in line
         assert not target.parent.exists()
 

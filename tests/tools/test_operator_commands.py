@@ -302,7 +302,7 @@ class TestAccess:
     def test_a_wrong_password_is_not_shown(self, uri: str, plain: pytest.MonkeyPatch) -> None:
         outcome = run("status", f"reader:wr0ng@{uri}")
         assert outcome.status == 1
-        assert outcome.errors[0].startswith(f"cannot connect to {uri}: ")
+        assert outcome.errors[0].startswith(f"{uri} refuses the login of user reader: ")
         assert "wr0ng" not in outcome.errors[0]
 
     def test_without_rights(self, uri: str, plain: pytest.MonkeyPatch) -> None:

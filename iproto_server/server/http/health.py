@@ -2,53 +2,21 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-from typing import Final
-
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from iproto_server.server.connection.server_state import ServerState
-from iproto_server.storage.wal import WriteAheadLog
-
-AFTER_FAILURE: Final = 10.0
-"""Seconds for which the server is not ready after a failed write to the log.
-
-Only the next change shows whether the log is writable again, so clients have to come back.
-"""
+from iproto_server.server.stats.readiness import Readiness
 
 
 class Health:
-    """Tells whether the server is ready.
+    """Answers probes.
 
     Parameters:
-        state: the server's state.
-        log: the write-ahead log.
-        now: returns steady time in seconds.
+        readiness: tells whether the server is ready.
     """
 
-    def __init__(
-        self, state: ServerState, log: WriteAheadLog, now: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._state = state
-        self._log = log
-        self._now = now
-        self._failures = log.failures
-        self._failed_at = 0.0
-
-    def problem(self) -> str | None:
-        """Return why the server is not ready; None if it is."""
-        if self._state.is_stopping:
-            return "the server is stopping"
-        if self._state.box.is_read_only:
-            return "the server is read-only"
-        if self._log.is_failing:
-            if self._log.failures != self._failures:
-                self._failures, self._failed_at = self._log.failures, self._now()
-            if self._now() < self._failed_at + AFTER_FAILURE:
-                return "the log cannot be written"
-        return None
+    def __init__(self, readiness: Readiness) -> None:
+        self._readiness = readiness
 
     async def health(self, request: Request) -> Response:
         """Answer that the process is alive."""
@@ -56,7 +24,7 @@ class Health:
 
     async def ready(self, request: Request) -> Response:
         """Answer whether the server is ready: 200, or 503 and the reason."""
-        problem = self.problem()
+        problem = self._readiness.problem()
         if problem is None:
             return JSONResponse({"status": "ready"})
         return JSONResponse({"status": "not ready", "reason": problem}, 503)

@@ -17,7 +17,7 @@ from iproto_server import Application
 from iproto_server.config.address import Address
 from iproto_server.server.connection.server_state import ServerState
 from iproto_server.server.http import http_connection, pacing
-from iproto_server.server.http.health import Health
+from iproto_server.server.stats.readiness import Readiness
 from iproto_server.storage.wal import WriteAheadLog
 from tests.certificates import Certificates
 from tests.command_line import refused
@@ -354,16 +354,16 @@ def test_a_log_that_cannot_be_written_is_not_ready_for_a_while() -> None:
     now = [100.0]
     log = SimpleNamespace(failures=2, is_failing=False)
     state = SimpleNamespace(is_stopping=False, box=SimpleNamespace(is_read_only=False))
-    health = Health(cast(ServerState, state), cast(WriteAheadLog, log), lambda: now[0])
-    assert health.problem() is None
+    readiness = Readiness(cast(ServerState, state), cast(WriteAheadLog, log), lambda: now[0])
+    assert readiness.problem() is None
     log.failures, log.is_failing = 3, True
     for now[0] in (100.0, 109.9):
-        assert health.problem() == "the log cannot be written"
+        assert readiness.problem() == "the log cannot be written"
     now[0] = 110.0
-    assert health.problem() is None
+    assert readiness.problem() is None
     log.failures = 4
-    assert health.problem() == "the log cannot be written"
+    assert readiness.problem() == "the log cannot be written"
     log.is_failing = False
-    assert health.problem() is None
+    assert readiness.problem() is None
     state.is_stopping = True
-    assert health.problem() == "the server is stopping"
+    assert readiness.problem() == "the server is stopping"
