@@ -44,6 +44,11 @@ _SESSIONS = int(Privilege.SESSION | Privilege.USAGE)
 """The privileges needed to log in; guest has them in every new database."""
 
 OBJECT_TYPES = ("universe", "space", "function", "user", "role", "sequence")
+OBJECT_TYPES_OF_3 = ("lua_call", "lua_eval", "sql")
+"""Objects of grants that Tarantool 3 has stored. Only `lua_call` has an effect here, since neither EVAL nor
+SQL is served."""
+_LUA_CALL = "lua_call"
+_BUILT_IN = "box."
 
 
 class Owned(Protocol):
@@ -282,11 +287,16 @@ class AccessControl:
         Parameters:
             user: the caller.
             name: the function's name.
-            function: its row in `_func`; None if it has none: then EXECUTE on the universe is needed.
+            function: its row in `_func`; None if it has none: then EXECUTE on the universe is needed, or
+                on `lua_call`, which without a name covers all functions but those of `box`.
         """
         needed = Privilege.EXECUTE | Privilege.USAGE
         if function is None:
             missing = needed & ~user.universe
+            if missing and not name.startswith(_BUILT_IN):
+                missing &= ~user.objects.get((_LUA_CALL, ""), 0)
+            if not missing & Privilege.USAGE:
+                missing &= ~user.objects.get((_LUA_CALL, name), 0)
             if missing:
                 raise denied(missing, "function", name, user.name)
             return

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
+from iproto_server.box.catalog.foreign.definitions import NEWER_FIELD_TYPES, unserved
 from iproto_server.box.types.field_type import FieldType
 from iproto_server.box.types.identifier import NAME_MAX, check_identifier
 from iproto_server.errors import BoxError, ErrorCode
@@ -25,6 +26,10 @@ _EXPORTS_FIELD: Final = 15
 _OPTIONS_FIELD: Final = 15
 """Counts from 0 in the message."""
 _COMMENT: Final = 16
+_TRIGGER: Final = 19
+_LANGUAGES: Final = ("LUA", "C", SQL_BUILTIN)
+_LANGUAGES_KEPT: Final = ("SQL", "SQL_EXPR")
+"""Languages of stored functions that SQL alone calls."""
 _EARLY_FIELDS: Final = 4
 _LATER_FIELDS: Final[list[Any]] = [
     "LUA",
@@ -52,7 +57,7 @@ class Function:
         owner: user id of the owner.
         name: its name.
         setuid: whether it runs with its owner's privileges.
-        language: `LUA`, `C` or `SQL_BUILTIN`.
+        language: `LUA`, `C` or `SQL_BUILTIN`; `SQL` or `SQL_EXPR` if another version has stored it.
     """
 
     id: int
@@ -62,15 +67,16 @@ class Function:
     language: str
 
     @classmethod
-    def parse(cls, row: Sequence[Any]) -> Self:
+    def parse(cls, row: Sequence[Any], *, is_stored: bool = False) -> Self:
         """Read a row of `_func`.
 
         Parameters:
             row: the decoded row, which fits the space's format.
+            is_stored: whether the row may have what only other versions of Tarantool can add.
 
         Raises:
             BoxError: CREATE_FUNCTION (50), IDENTIFIER (70), FUNCTION_LANGUAGE (100), FIELD_TYPE (23),
-                WRONG_SPACE_OPTIONS (111).
+                WRONG_SPACE_OPTIONS (111); UNSUPPORTED (5) for a trigger.
         """
         function_id, owner, name, setuid, language, body, routine_type, parameters, returns = row[:9]
         aggregate, data_access, _deterministic, is_sandboxed, is_null_call, exports, options = row[9:16]
@@ -90,9 +96,9 @@ class Function:
         ):
             if is_wrong:
                 raise refuse(reason)
-        if language not in ("LUA", "C", SQL_BUILTIN):
+        if language not in _LANGUAGES and not (is_stored and language in _LANGUAGES_KEPT):
             raise BoxError(ErrorCode.FUNCTION_LANGUAGE, row[4], name)
-        if FieldType.by_name(returns.lower()) is None:
+        if not _is_type(returns, is_stored):
             raise refuse("invalid returns value")
         for export in _strings(exports, _EXPORTS_FIELD):
             if export.upper() not in ("LUA", "SQL"):
@@ -100,10 +106,12 @@ class Function:
         if aggregate.lower() not in ("none", "group"):
             raise refuse("invalid aggregate value")
         for parameter in _strings(parameters, _PARAMETERS_FIELD):
-            if FieldType.by_name(parameter.lower()) is None:
+            if not _is_type(parameter, is_stored):
                 raise refuse("invalid argument type")
-        _check_options(options)
-        if language != "LUA" and (body or is_sandboxed):
+        _check_options(options, is_stored)
+        if is_stored and len(row) > _TRIGGER and row[_TRIGGER]:
+            raise unserved("a stored function that runs as a trigger")
+        if language not in ("LUA", *_LANGUAGES_KEPT) and (body or is_sandboxed):
             language_name = "C" if language == "C" else "SQL"
             raise refuse(f"body and is_sandboxed options are not compatible with {language_name} language")
         if is_sandboxed and not body:
@@ -143,14 +151,20 @@ def _strings(values: Sequence[Any], field_number: int) -> Sequence[str]:
     return values
 
 
-def _check_options(options: dict[Any, Any]) -> None:
+def _is_type(name: str, is_stored: bool) -> bool:
+    """Whether a function may have a parameter or a result of that type."""
+    return FieldType.by_name(name.lower()) is not None or (is_stored and name.lower() in NEWER_FIELD_TYPES)
+
+
+def _check_options(options: dict[Any, Any], is_stored: bool) -> None:
+    known = ("is_multikey", "takes_raw_args") if is_stored else ("is_multikey",)
     for option, value in options.items():
         if not isinstance(option, str):
             reason = "key must be a string"
-        elif option != "is_multikey":
+        elif option not in known:
             reason = f"unexpected option '{option}'"
         elif not isinstance(value, bool):
-            reason = "'is_multikey' must be boolean"
+            reason = f"'{option}' must be boolean"
         else:
             continue
         raise BoxError(ErrorCode.WRONG_SPACE_OPTIONS, _OPTIONS_FIELD, reason)

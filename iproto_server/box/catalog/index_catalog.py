@@ -8,12 +8,13 @@ from typing import Any, NoReturn
 from iproto_server.box.access.access_control import Privilege
 from iproto_server.box.catalog.collation_catalog import CollationCatalog
 from iproto_server.box.catalog.constraint_catalog import ConstraintCatalog
+from iproto_server.box.catalog.foreign.definitions import served_index
 from iproto_server.box.catalog.space_registry import SpaceRegistry
 from iproto_server.box.catalog.system_space_ids import SYSTEM_ID_MAX
 from iproto_server.box.catalog.sysview import SysviewSpace
 from iproto_server.box.index.factory import create_index, parse_index
 from iproto_server.box.index.index import Index
-from iproto_server.box.index.index_def import IndexDef, without_exclude_null
+from iproto_server.box.index.index_def import IndexDef
 from iproto_server.box.memtx.index_build import fill_index
 from iproto_server.box.memtx.memtx_space import MemtxSpace
 from iproto_server.box.memtx.settings_space import SettingsSpace
@@ -23,7 +24,6 @@ from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError, ErrorCode
 
 _UINT32_MASK = 0xFFFFFFFF
-_PARTS = 5
 
 
 class IndexCatalog:
@@ -65,8 +65,7 @@ class IndexCatalog:
             indexes = dict(space.indexes)
             indexes.pop(index_id, None)
             return self._set_indexes(space, indexes, space.bsize if index_id else 0)
-        if self._registry.is_loading or (old is not None and old[_PARTS:] == new[_PARTS:]):
-            new = without_exclude_null(new)
+        new = served_index(new, old, self._registry.version_loaded)
         if old is not None and old[:2] != new[:2]:
             raise BoxError(ErrorCode.UNSUPPORTED, "This server", "changing the id of an index")
         return self._set_indexes(space, self._indexes_with(space, new), space.bsize)

@@ -13,10 +13,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, Protocol, Self
 
 from iproto_server.box.access.access_control import ADMIN, Credentials, Privilege
 from iproto_server.box.catalog.catalog import Catalog
+from iproto_server.box.catalog.foreign.advice import advice_about
+from iproto_server.box.catalog.foreign.definitions import served_index
+from iproto_server.box.catalog.foreign.system_rows import reason_of
+from iproto_server.box.catalog.foreign.versions import UNKNOWN, Version
 from iproto_server.box.catalog.system_space_ids import (
     CLUSTER,
     COLLATION,
@@ -33,7 +37,6 @@ from iproto_server.box.catalog.system_space_ids import (
 )
 from iproto_server.box.index.factory import parse_index
 from iproto_server.box.index.index import Index
-from iproto_server.box.index.index_def import without_exclude_null
 from iproto_server.box.memtx.index_build import build_from_primary
 from iproto_server.box.memtx.memtx_space import MemtxSpace
 from iproto_server.box.memtx.row_applier import UNFIT, NumberedChanges, SpaceChanges, SystemChanges, in_words
@@ -41,9 +44,15 @@ from iproto_server.box.memtx.space_format import format_with_indexes
 from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError, ErrorCode
 
-Report = Callable[[str], None]
-"""Called with the reason why a row cannot be loaded. It raises, or returns to skip the row."""
 
+class Report(Protocol):
+    """Called when a row cannot be loaded. It raises, or returns to skip the row."""
+
+    def __call__(self, reason: str, advice: str | None = None, /) -> None:
+        """Take the reason, and what to do about it; None if the row is damaged."""
+
+
+_OBJECTS: Final = {"_func": "function", "_user": "user", "_sequence": "sequence"}
 _CHUNK: Final = 1024
 """Rows decoded at once; more would cost more in memory than they save."""
 
@@ -52,7 +61,7 @@ class _Refusal(Exception):
     """A row cannot be loaded and must not be skipped."""
 
 
-def refuse(reason: str) -> None:
+def refuse(reason: str, advice: str | None = None) -> None:
     """A `Report` for rows that are known to be valid."""
     raise _Refusal(reason)
 
@@ -127,6 +136,7 @@ class Loader:
         catalog.clear()
         catalog.current_user = lambda: loading
         catalog.is_loading = True
+        catalog.written_by = UNKNOWN
 
     def __enter__(self) -> Self:
         return self
@@ -136,6 +146,14 @@ class Loader:
     ) -> None:
         self._catalog.current_user = self._current_user
         self._catalog.is_loading = False
+
+    def begin_file(self, version: Version) -> None:
+        """Take note of the program that has written the next rows.
+
+        Parameters:
+            version: its version.
+        """
+        self._catalog.written_by = max(self._catalog.written_by, version)
 
     # -- a snapshot --
 
@@ -194,6 +212,9 @@ class Loader:
         if rows is None:
             return
         catalog = self._catalog
+        replica_set = catalog.replica_set
+        # The version of the schema decides how the other rows are read.
+        rows[SCHEMA] = self._each("_schema", rows.get(SCHEMA, ()), replica_set.load_setting)
         rows[COLLATION] = self._each("_collation", rows.get(COLLATION, ()), catalog.collations.load)
         rows[SPACE] = self._each("_space", rows.get(SPACE, ()), catalog.definitions.define)
         rows[INDEX] = self._define_indexes(rows.get(INDEX, ()))
@@ -207,8 +228,6 @@ class Loader:
         rows[SEQUENCE_DATA] = self._each("_sequence_data", rows.get(SEQUENCE_DATA, ()), sequences.load_value)
         attachments = rows.get(SPACE_SEQUENCE, ())
         rows[SPACE_SEQUENCE] = self._each("_space_sequence", attachments, sequences.load_attachment)
-        replica_set = catalog.replica_set
-        rows[SCHEMA] = self._each("_schema", rows.get(SCHEMA, ()), replica_set.load_setting)
         rows[CLUSTER] = self._each("_cluster", rows.get(CLUSTER, ()), replica_set.load_member)
         for space_id, space_rows in rows.items():
             space_load = self._begin(space_id) if space_rows else None
@@ -225,7 +244,7 @@ class Loader:
             try:
                 take(codec.unpack(raw))
             except UNFIT as error:
-                self._report(self._refusal(name, raw, error))
+                self._report(self._refusal(name, raw, error), self.advice(error))
             else:
                 taken.append(raw)
         return taken
@@ -233,10 +252,11 @@ class Loader:
     def _refusal(self, name: str, raw: bytes, error: BaseException) -> str:
         """The reason why a row of a system space is refused, with the name of its object."""
         what = self._defined_by(name, raw)
-        return _row_of(name, raw, error) if what is None else f"{what}: {in_words(error)}"
+        reason = reason_of(error, name, raw)
+        return f"a row of space '{name}': {reason}: {_shown(raw)}" if what is None else f"{what}: {reason}"
 
     def _defined_by(self, name: str, raw: bytes) -> str | None:
-        """The space or index that a row of `_space` or `_index` defines; None for other rows."""
+        """The object that a row of a system space defines; None for rows that define none."""
         spaces = self._catalog.spaces
         try:
             match name, codec.unpack(raw):
@@ -244,6 +264,8 @@ class Loader:
                     return f"space '{space_name}'"
                 case "_index", [int(space_id), _, str(index_name), *_] if space_id in spaces:
                     return f"index '{index_name}' of space '{spaces[space_id].name}'"
+                case ("_func" | "_user" | "_sequence"), [_, _, str(own_name), *_]:
+                    return f"{_OBJECTS[name]} '{own_name}'"
         except BoxError:
             pass
         return None
@@ -262,7 +284,7 @@ class Loader:
                     ErrorCode.ALTER_SPACE, space.name, "can not add a secondary key before primary"
                 ) from None
             of_space[fields[1]] = parse_index(
-                without_exclude_null(fields),
+                served_index(fields, None, self._catalog.version_loaded),
                 space.name,
                 primary,
                 self._catalog.collations,
@@ -312,6 +334,10 @@ class Loader:
         if space is None:
             return f"space {space_id}"
         return (None if raw is None else self._defined_by(space.name, raw)) or f"space '{space.name}'"
+
+    def advice(self, error: BaseException) -> str | None:
+        """What to do about a change that raised an error; None if its row may be damaged."""
+        return advice_about(error, self._catalog.replica_set.version)
 
     # -- the end --
 

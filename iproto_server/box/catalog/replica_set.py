@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 from uuid import UUID, uuid4
 
+from iproto_server.box.catalog.foreign.versions import UNKNOWN, version_of_schema
 from iproto_server.box.catalog.space_registry import SpaceRegistry
 from iproto_server.box.catalog.system_space_ids import CLUSTER, SCHEMA
 from iproto_server.box.memtx.memtx_space import SystemHook
@@ -41,6 +42,7 @@ class ReplicaSet:
 
     Attributes:
         uuid: the replica set's identity.
+        version: the version of the schema that was loaded.
         own_id: this instance's number in `_cluster`, whose row is read-only; None: not assigned yet.
     """
 
@@ -48,6 +50,7 @@ class ReplicaSet:
         self._registry = registry
         self.uuid = uuid4()
         self.own_id: int | None = None
+        self.version = UNKNOWN
 
     def hooks(self) -> dict[int, SystemHook]:
         """The hooks that check changes, by system space id."""
@@ -64,12 +67,18 @@ class ReplicaSet:
                 return self._set_uuid(new)
             case "version" if not self._registry.is_loading:
                 _check_version(old, new)
+            case "version":
+                self.load_setting(row)
         return None
 
     def load_setting(self, row: Row) -> None:
         """Load a row of `_schema` from a snapshot. Raises the errors of `parse_uuid`."""
-        if _key(row) == "cluster":
-            self.uuid = parse_uuid(row)
+        match _key(row):
+            case "cluster":
+                self.uuid = parse_uuid(row)
+            case "version":
+                self.version = version_of_schema(row)
+                self._registry.written_by = max(self._registry.written_by, self.version)
 
     def _set_uuid(self, new: Sequence[Any] | None) -> Callable[[], None]:
         if new is None:

@@ -8,6 +8,7 @@ from typing import Any
 from iproto_server.box.access.access_control import Privilege
 from iproto_server.box.catalog.collation_catalog import CollationCatalog
 from iproto_server.box.catalog.constraint_catalog import ConstraintCatalog
+from iproto_server.box.catalog.foreign.definitions import served_space
 from iproto_server.box.catalog.grants import has_grants
 from iproto_server.box.catalog.sequence_catalog import SequenceCatalog
 from iproto_server.box.catalog.space_registry import SpaceRegistry
@@ -79,10 +80,20 @@ class SpaceCatalog:
         """Create the space of a row of `_space`, without indexes. Raises BoxError."""
         self._registry.register(self._define(fields))
 
-    def _define(self, fields: Sequence[Any], error_code: ErrorCode = ErrorCode.CREATE_SPACE) -> MemtxSpace:
+    def _define(
+        self,
+        fields: Sequence[Any],
+        error_code: ErrorCode = ErrorCode.CREATE_SPACE,
+        before: Sequence[Any] | None = None,
+    ) -> MemtxSpace:
         """The space of a row of `_space`, not yet registered.
 
         Checks follow Tarantool's order, so a row with two faults is refused for the same one.
+
+        Parameters:
+            fields: the decoded row.
+            error_code: CREATE_SPACE (9) for a new space, ALTER_SPACE (12) for an existing one.
+            before: the row that it replaces.
         """
         space_id, owner, name, engine, field_count, flags, format_row = fields[:7]
         space_id &= _UINT32_MASK
@@ -97,10 +108,12 @@ class SpaceCatalog:
             if is_wrong:
                 raise BoxError(error_code, name, reason)
         check_identifier(engine)
-        format_row = list(format_row)
+        served_flags, served_format, is_temporary = served_space(
+            fields, before, self._registry.version_loaded
+        )
         field_count &= _UINT32_MASK
-        field_defs = parse_fields(format_row, name, field_count, error_code)
-        _check_flags(flags, name, error_code)
+        field_defs = parse_fields(served_format, name, field_count, error_code)
+        _check_flags(served_flags, name, error_code)
         check_names(field_defs)
         space: MemtxSpace
         # A change of the engine has its own error, for all engines of Tarantool.
@@ -123,9 +136,9 @@ class SpaceCatalog:
         space.engine = engine
         space.field_count = field_count
         space.flags = flags
-        space.is_temporary = bool(flags.get("temporary", False))
+        space.is_temporary = is_temporary
         space.is_local = flags.get("group_id", 0) == _LOCAL_GROUP
-        space.format_row = format_row
+        space.format_row = list(format_row)
         check_collations(field_defs, self._collations)
         space.set_format(Format(field_defs, field_count))
         return space
@@ -179,7 +192,7 @@ class SpaceCatalog:
 
     def _alter_space(self, old: list[Any], new: list[Any]) -> Callable[[], None]:
         space = self._registry.space(old[0])
-        altered = self._define(new, ErrorCode.ALTER_SPACE)
+        altered = self._define(new, ErrorCode.ALTER_SPACE, old)
         self._registry.check_access(Privilege.ALTER, altered)
         has_rows = not isinstance(space, SysviewSpace) and len(space) > 0
         for reason, is_wrong in (

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from iproto_server.box.access.access_control import ADMIN, AccessControl, Credentials, Privilege
+from iproto_server.box.catalog.foreign.versions import UNKNOWN, Version
 from iproto_server.box.catalog.system_space_ids import COLLATION, SPACE, SYSTEM_ID_MAX
 from iproto_server.box.index.iterator_type import IteratorType
 from iproto_server.box.memtx.memtx_space import MemtxSpace
@@ -26,6 +27,7 @@ class SpaceRegistry:
         schema_version: a counter of schema changes.
         on_schema_change: called with the new schema version after a change.
         is_loading: whether a database is being loaded; secondary indexes of users' spaces are empty then.
+        written_by: the version of Tarantool that has written the files being loaded.
         current_user: returns the user whose privileges a change needs.
     """
 
@@ -37,6 +39,7 @@ class SpaceRegistry:
         "on_schema_change",
         "schema_version",
         "spaces",
+        "written_by",
     )
 
     def __init__(self, access: AccessControl) -> None:
@@ -46,9 +49,15 @@ class SpaceRegistry:
         self.schema_version = 1
         self.on_schema_change: Callable[[int], object] = lambda version: None
         self.is_loading = False
+        self.written_by = UNKNOWN
         starter = Credentials(ADMIN, ADMIN, "admin", False, {})
         starter.universe = int(Privilege.ALL)
         self.current_user: Callable[[], Credentials] = lambda: starter
+
+    @property
+    def version_loaded(self) -> Version | None:
+        """The version that has written the rows being loaded; None if clients write them."""
+        return self.written_by if self.is_loading else None
 
     # -- look-up --
 

@@ -9,6 +9,7 @@ from iproto_server.box.access.access_control import (
     ADMIN,
     GUEST,
     OBJECT_TYPES,
+    OBJECT_TYPES_OF_3,
     PUBLIC,
     SUPER,
     Privilege,
@@ -68,10 +69,16 @@ class UserCatalog:
 
     def load_function(self, row: list[Any]) -> None:
         """Load a row of `_func`, which was checked when it was stored."""
-        self._set_function(None, Function.parse(completed(row)))
+        self._set_function(None, Function.parse(completed(row), is_stored=True))
 
     def load_privilege(self, row: list[Any]) -> None:
-        """Load a row of `_priv`, which was checked when it was stored."""
+        """Load a row of `_priv`, which was checked when it was stored.
+
+        Raises:
+            BoxError: UNKNOWN_SCHEMA_OBJECT (49).
+        """
+        if row[2].lower() not in OBJECT_TYPES + OBJECT_TYPES_OF_3:
+            raise BoxError(ErrorCode.UNKNOWN_SCHEMA_OBJECT, row[2])
         self._set_privilege(None, row)
 
     def _has_row(self, space_id: int, field_no: int, value: int) -> bool:
@@ -166,10 +173,15 @@ class UserCatalog:
         """Check a grant: the grantor must own the object, and the caller must be the grantor."""
         grantor_id, grantee_id, object_type, object_id, bits = row[:5]
         # Object types may be written in any case.
-        if object_type.lower() not in OBJECT_TYPES or (object_type.lower() == "universe" and object_id == ""):
+        is_of_3 = object_type.lower() in OBJECT_TYPES_OF_3 and (
+            action is Privilege.REVOKE or self._registry.is_loading
+        )
+        if not is_of_3 and (
+            object_type.lower() not in OBJECT_TYPES or (object_type.lower() == "universe" and object_id == "")
+        ):
             raise BoxError(ErrorCode.UNKNOWN_SCHEMA_OBJECT, object_type)
         object_type = object_type.lower()
-        if object_id != "" and (type(object_id) is not int or object_id < 0):
+        if not is_of_3 and object_id != "" and (type(object_id) is not int or object_id < 0):
             raise BoxError(ErrorCode.FIELD_TYPE, 4, "unsigned")
         grantor = self._access.by_id(grantor_id)
         grantee = self._access.by_id(grantee_id)
@@ -234,8 +246,9 @@ class UserCatalog:
         """Apply a new or deleted row of `_func`; rows cannot change."""
         old = None if old is None else completed(old)
         new = None if new is None else completed(new)
-        before = None if old is None else Function.parse(old)
-        after = None if new is None else Function.parse(new)
+        is_stored = self._registry.is_loading
+        before = None if old is None else Function.parse(old, is_stored=True)
+        after = None if new is None else Function.parse(new, is_stored=is_stored or old is not None)
         if after is not None and old is None:
             self._check_access(Privilege.CREATE, "function", after.id, after.name, after.owner)
             if after.language == SQL_BUILTIN and not (

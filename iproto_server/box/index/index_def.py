@@ -27,7 +27,6 @@ _TOKENS_MAX: Final = 200
 """Limits the recursion over rows."""
 _INDEX_TYPES: Final = ("HASH", "TREE", "BITSET", "RTREE")
 _OPTIONS_FIELD: Final = 4
-_PARTS_FIELD: Final = 5
 _NAME_SHOWN: Final = 64
 _UINT32_MASK: Final = 0xFFFFFFFF
 
@@ -144,27 +143,6 @@ class IndexDef:
                 replace(part, type=FieldType.SCALAR) if part.type is FieldType.ANY else part for part in parts
             ]
         return cls(space_id, index_id, name, index_type, is_unique, KeyDef(parts), options)
-
-
-def without_exclude_null(row: Sequence[Any]) -> list[Any]:
-    """Convert a row of `_index` from a newer Tarantool to the form of 2.6.
-
-    Parameters:
-        row: the decoded row.
-
-    Raises:
-        BoxError: UNSUPPORTED (5) if a part excludes nil.
-    """
-    if len(row) <= _PARTS_FIELD or not isinstance(row[_PARTS_FIELD], list):
-        return list(row)
-    plain = []
-    for part in row[_PARTS_FIELD]:
-        if isinstance(part, dict) and "exclude_null" in part:
-            if part["exclude_null"]:
-                raise BoxError(ErrorCode.UNSUPPORTED, "This server", "exclude_null in an index part")
-            part = {name: value for name, value in part.items() if name != "exclude_null"}
-        plain.append(part)
-    return [*row[:_PARTS_FIELD], plain, *row[_PARTS_FIELD + 1 :]]
 
 
 def parse_parts(rows: Sequence[Any], collations: Collations) -> list[KeyPart]:

@@ -39,11 +39,12 @@ class DamageReport:
         self._omitted: Counter[str] = Counter()
         self._recorded: Counter[str] = Counter()
 
-    def report(self, reason: str) -> None:
+    def report(self, reason: str, advice: str | None = None) -> None:
         """Raise StorageError for the current place, or, with `force`, record that it is skipped.
 
         Parameters:
             reason: the problem.
+            advice: what to do about it; None for damage.
 
         Raises:
             StorageError: `force` is off.
@@ -52,7 +53,7 @@ class DamageReport:
             place = "" if self.offset is None else f", block at offset {self.offset}"
             reason = f"{self.path}{place}: {reason}"
         if not self.force:
-            raise StorageError(f"{reason}; {HOW_TO_GO_ON}")
+            raise StorageError(f"{reason}; {advice or HOW_TO_GO_ON}")
         self.record(reason)
 
     def record(self, reason: str) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from iproto_server.box.catalog.loader import Loader
+from iproto_server.box.catalog.foreign.versions import Version
+from iproto_server.box.catalog.loader import Loader, Report
 from iproto_server.box.catalog.system_space_ids import SYSTEM_ID_MAX
 from iproto_server.box.memtx.row_applier import UNFIT, SpaceChanges, in_words
 from iproto_server.errors import BoxError, ErrorCode
@@ -70,7 +71,7 @@ class LogReplay:
         skipped: number of rows that lie after the beginning of the next log.
     """
 
-    def __init__(self, loader: Loader, vclock: VClock, report: Callable[[str], None]) -> None:
+    def __init__(self, loader: Loader, vclock: VClock, report: Report) -> None:
         self._loader = loader
         self._vclock = vclock
         self._report = report
@@ -78,6 +79,10 @@ class LogReplay:
         self._member = 0
         self.rows = 0
         self.skipped = 0
+
+    def begin_file(self, version: Version) -> None:
+        """Take note of the program that has written the next log; its version."""
+        self._loader.begin_file(version)
 
     def take(self, payload: bytes, end: VClock | None) -> tuple[int, bool]:
         """Apply the first rows of a block of whole transactions, up to one that `apply` must take.
@@ -152,8 +157,8 @@ class LogReplay:
                 else:
                     raise BoxError(ErrorCode.UNKNOWN_REQUEST_TYPE, kind)
             except UNFIT as error:
-                about = self._loader.about(space_id, raw)
-                self._report(f"row {lsn} of member {member}, {about}: {in_words(error)}")
+                about, advice = self._loader.about(space_id, raw), self._loader.advice(error)
+                self._report(f"row {lsn} of member {member}, {about}: {in_words(error)}", advice)
 
     def _changes(self, kind: int, space_id: int | None) -> SpaceChanges | None:
         """Return the object that takes the changes of a space; None for a row about no space."""

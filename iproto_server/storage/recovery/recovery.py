@@ -20,6 +20,7 @@ from typing import Any, Final
 from uuid import UUID, uuid4
 
 from iproto_server.box.api.box import Box
+from iproto_server.box.catalog.foreign.versions import version_of_program
 from iproto_server.box.catalog.loader import Loader
 from iproto_server.box.catalog.replica_set import parse_uuid
 from iproto_server.box.catalog.system_space_ids import (
@@ -42,7 +43,7 @@ from iproto_server.storage.recovery.bootstrap import bootstrap
 from iproto_server.storage.recovery.damage_report import DamageReport
 from iproto_server.storage.recovery.log_replay import LogReplay
 from iproto_server.storage.recovery.read_ahead import ReadAhead
-from iproto_server.storage.recovery.recovery_files import REQUIRED_SPACES, RecoveryFiles
+from iproto_server.storage.recovery.recovery_files import REQUIRED_SPACES, REQUIRED_USERS, RecoveryFiles
 from iproto_server.storage.recovery.recovery_progress import Progress
 from iproto_server.storage.recovery.recovery_result import RecoveryResult
 from iproto_server.storage.recovery.snapshot_rows import load_block
@@ -146,6 +147,7 @@ class _Recovery:
             self._progress.begin(sum(path.stat().st_size for path in paths))
         try:
             with Loader(self._box.catalog, self._report.report) as loader:
+                loader.begin_file(version_of_program(header.server_version))
                 if self.files.is_rebuilt:
                     self._load_first_rows(loader, header.instance_uuid)
                 else:
@@ -155,7 +157,7 @@ class _Recovery:
                 loader.finish()
             if self._force:
                 self._report.record_omitted()
-                self._check_definitions(snapshot.path)
+            self._check_definitions(snapshot.path)
         finally:
             if self._progress is not None:
                 self._progress.end()
@@ -199,13 +201,16 @@ class _Recovery:
         loader.end_snapshot()
 
     def _check_definitions(self, path: Path) -> None:
-        """Check that all indispensable system spaces exist."""
-        lost = [number for number in REQUIRED_SPACES if number not in self._box.catalog.spaces]
-        if lost:
-            names = ", ".join(map(str, lost))
-            raise StorageError(
-                f"{path}: the system spaces {names} are lost, so the database cannot be recovered"
-            )
+        """Check that all indispensable system spaces and users exist."""
+        catalog = self._box.catalog
+        for what, lost in (
+            ("system spaces", [name for number, name in REQUIRED_SPACES.items() if number not in catalog.spaces]),
+            ("users", [name for name in REQUIRED_USERS if catalog.access.find(name) is None]),
+        ):
+            if lost:
+                raise StorageError(
+                    f"{path}: the {what} {', '.join(lost)} are missing, so the database cannot be recovered"
+                )
 
     def _load_snapshot(self, loader: Loader, path: Path) -> None:
         logger.info("recovering from %s", path)
@@ -241,6 +246,7 @@ class _Recovery:
             next_clock = logs[number].header.vclock if number < len(logs) else None
             logger.info("recovering from %s", log.path)
             self._check_gap(log, vclock)
+            replay.begin_file(version_of_program(log.header.server_version))
             tail = self._replay_log(replay, log.path, vclock, next_clock)
         self._rows += replay.rows
         return tail

@@ -34,8 +34,17 @@ from iproto_server.storage.snapshot import read_snapshot
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import FileType, OnDamage, XlogHeader, XlogReader
 
-REQUIRED_SPACES: Final = (SCHEMA, SPACE, INDEX, FUNC, USER, PRIV, CLUSTER)
-"""The system spaces without which a database cannot be loaded."""
+REQUIRED_SPACES: Final = {
+    SCHEMA: "_schema",
+    SPACE: "_space",
+    INDEX: "_index",
+    FUNC: "_func",
+    USER: "_user",
+    PRIV: "_priv",
+    CLUSTER: "_cluster",
+}
+"""The system spaces without which a database cannot be loaded, and their names."""
+REQUIRED_USERS: Final = ("guest", "admin")
 
 
 class RecoveryFiles:

@@ -55,7 +55,7 @@ class _Replay:
         self._box = Box()
         self._loader = Loader(self._box.catalog, self._report)
 
-    def _report(self, reason: str) -> None:
+    def _report(self, reason: str, advice: str | None = None) -> None:
         """Handle a change that cannot be applied; changes of other spaces do not matter."""
         if not self._is_lenient and f"'{self._state.space.name}'" in reason:
             raise SourceError(reason)

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import pytest
 
-from iproto_server.box.index.index_def import IndexDef, without_exclude_null
+from iproto_server.box.index.index_def import IndexDef
 from iproto_server.box.key.key_part import KeyPart
 from iproto_server.box.types.field_type import FieldType
 from iproto_server.errors import BoxError
@@ -265,10 +265,3 @@ def test_parts_know_no_exclude_null(value: bool) -> None:
     with pytest.raises(BoxError) as caught:
         IndexDef.parse(row, "s")
     assert caught.value.message == "Wrong index options (field 1): unexpected option 'exclude_null'"
-
-
-def test_a_newer_tarantools_row_may_say_that_nothing_is_left_out() -> None:
-    row = case(None, part(exclude_null=False)).row
-    assert without_exclude_null(row) == case(None, part()).row
-    with pytest.raises(BoxError, match="This server does not support exclude_null in an index part"):
-        without_exclude_null(case(None, part(is_nullable=True, exclude_null=True)).row)

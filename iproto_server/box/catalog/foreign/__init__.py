@@ -1,0 +1,1 @@
+"""Definitions that other versions of Tarantool have stored: kept, or refused by name."""
