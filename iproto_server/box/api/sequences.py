@@ -80,7 +80,7 @@ class Sequence:
     def reset(self) -> None:
         """Restart the sequence. Raises BoxError ACCESS_DENIED (42)."""
         self._usable().value = None
-        self._box.catalog.spaces[system.SEQUENCE_DATA].delete(0, [self.id])
+        self._box.catalog.space(system.SEQUENCE_DATA).delete(0, [self.id])
 
     def alter(self, **options: Any) -> None:
         """Alter it; see `SequenceSchema.alter`."""
@@ -103,7 +103,7 @@ class Sequence:
 
     def _keep(self, value: int) -> None:
         # The right to use the sequence suffices; rights on this space are not needed.
-        rows = self._box.catalog.spaces[system.SEQUENCE_DATA]
+        rows = self._box.catalog.space(system.SEQUENCE_DATA)
         rows.replace(rows.row([self.id, value]))
 
     def __repr__(self) -> str:
@@ -193,7 +193,7 @@ class SequenceSchema:
         owner = box.session.euid()
         # The new id is one above the greatest, which the caller must be allowed to see.
         box.access.check_space(
-            box.session.current.credentials, Privilege.READ, box.catalog.spaces[system.SEQUENCE]
+            box.session.current.credentials, Privilege.READ, box.catalog.space(system.SEQUENCE)
         )
         rows = box.catalog.writable(system.SEQUENCE)
         number = box.catalog.next_id(system.SEQUENCE)

@@ -118,6 +118,8 @@ class ConstraintCatalog:
         """Remove all constraints of a space. Raises BoxError ACCESS_DENIED (42)."""
         registry = self._registry
         for source, index_id, key_fields in _OF_SPACE:
+            if source not in registry.spaces:
+                continue
             registry.access.check_space(registry.current_user(), Privilege.READ, registry.spaces[source])
             for row in registry.rows(source, index_id, [space_id]):
                 registry.writable(source).delete(0, [row[number] for number in key_fields])

@@ -264,7 +264,7 @@ class Loader:
                     return f"space '{space_name}'"
                 case "_index", [int(space_id), _, str(index_name), *_] if space_id in spaces:
                     return f"index '{index_name}' of space '{spaces[space_id].name}'"
-                case ("_func" | "_user" | "_sequence"), [_, _, str(own_name), *_]:
+                case (("_func" | "_user" | "_sequence"), [_, _, str(own_name), *_]):
                     return f"{_OBJECTS[name]} '{own_name}'"
         except BoxError:
             pass
@@ -330,7 +330,9 @@ class Loader:
 
         Returns: the space or index that the row defines, otherwise the row's space.
         """
-        space = None if space_id is None else self._catalog.spaces.get(space_id)
+        if space_id is None:
+            return "without a space"
+        space = self._catalog.spaces.get(space_id)
         if space is None:
             return f"space {space_id}"
         return (None if raw is None else self._defined_by(space.name, raw)) or f"space '{space.name}'"

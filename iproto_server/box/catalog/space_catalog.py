@@ -21,7 +21,6 @@ from iproto_server.box.catalog.system_space_ids import (
     TRUNCATE,
 )
 from iproto_server.box.catalog.sysview import SYSVIEWS, SysviewSpace
-from iproto_server.box.index.iterator_type import IteratorType
 from iproto_server.box.memtx.index_build import check_rows
 from iproto_server.box.memtx.memtx_space import MemtxSpace
 from iproto_server.box.memtx.sequence_data_space import SequenceDataSpace
@@ -174,7 +173,7 @@ class SpaceCatalog:
             ("the space has grants", lambda: has_grants(self._registry, "space", space.id)),
             (
                 "the space has truncate record",
-                lambda: bool(self._registry.spaces[TRUNCATE].select(0, IteratorType.EQ, 0, 1, [space.id])),
+                lambda: bool(self._registry.rows(TRUNCATE, 0, [space.id])),
             ),
         ]
         for reason, is_held in held:

@@ -7,13 +7,15 @@ from typing import Any, Final
 
 from iproto_server.box.access.access_control import ADMIN, AccessControl, Credentials, Privilege
 from iproto_server.box.catalog.foreign.versions import UNKNOWN, Version
-from iproto_server.box.catalog.system_space_ids import COLLATION, SPACE, SYSTEM_ID_MAX
+from iproto_server.box.catalog.system_space_ids import COLLATION, SEQUENCE, SPACE, SYSTEM_ID_MAX, VSEQUENCE
 from iproto_server.box.index.iterator_type import IteratorType
 from iproto_server.box.memtx.memtx_space import MemtxSpace
 from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError, ErrorCode
 
 _EVERYTHING: Final = 0xFFFFFFFF
+_SHOWN_WITHOUT_VIEW: Final = {VSEQUENCE: SEQUENCE}
+"""Spaces to read where a database of Tarantool 1.9 and earlier has no view."""
 
 
 class SpaceRegistry:
@@ -80,29 +82,34 @@ class SpaceRegistry:
         return self._names.get(name)
 
     def writable(self, space_id: int) -> MemtxSpace:
-        """A system space, if the caller may write to it. Raises BoxError ACCESS_DENIED."""
-        space = self.spaces[space_id]
+        """A system space, if the caller may write to it. Raises BoxError ACCESS_DENIED, NO_SUCH_SPACE."""
+        space = self.space(space_id)
         self.access.check_space(self.current_user(), Privilege.WRITE, space)
         return space
 
     def rows(self, space_id: int, index_id: int, key: list[Any]) -> list[list[Any]]:
         """The decoded rows of a system space, or the visible rows of a view, with a full or partial key.
 
+        A database of an earlier Tarantool lacks some of the spaces; there are no rows then.
+
         Raises:
             BoxError: the key does not fit.
         """
-        found = self.spaces[space_id].select(index_id, IteratorType.EQ, 0, _EVERYTHING, key)
+        space = self.spaces.get(space_id) or self.spaces.get(_SHOWN_WITHOUT_VIEW.get(space_id, 0))
+        if space is None:
+            return []
+        found = space.select(index_id, IteratorType.EQ, 0, _EVERYTHING, key)
         return [codec.unpack(raw) for raw in found]
 
     def next_id(self, space_id: int) -> int:
         """The greatest id in a system space plus one."""
-        last = self.spaces[space_id].select(0, IteratorType.REQ, 0, 1, [])
+        last = self.space(space_id).select(0, IteratorType.REQ, 0, 1, [])
         return int(codec.unpack(last[0])[0]) + 1 if last else 1
 
     def collation_id(self, name: str) -> int | None:
         """The number of the collation of that name, or None."""
-        rows = self.spaces[COLLATION].select(1, IteratorType.EQ, 0, 1, [name])
-        return codec.unpack(rows[0])[0] if rows else None
+        rows = self.rows(COLLATION, 1, [name])
+        return rows[0][0] if rows else None
 
     def collation_name(self, collation_id: int) -> str:
         """The name of an existing collation."""

@@ -28,8 +28,10 @@ _INSERT, _REPLACE, _UPDATE, _DELETE, _UPSERT, _ROLLBACK = map(
 _ABOUT_NO_ROW: Final = frozenset(
     map(int, (RowType.NOP, RowType.RAFT, RowType.PROMOTE, RowType.DEMOTE, RowType.CONFIRM))
 )
-
-
+_WITH_TUPLE: Final = frozenset({_INSERT, _REPLACE, _UPSERT})
+_WITH_OPERATIONS: Final = {_UPDATE: "tuple", _UPSERT: "operations"}
+"""Changes with operations, and Tarantool's name of the field that has them."""
+_CHANGES: Final = _WITH_TUPLE | {_UPDATE, _DELETE}
 _LSN_MAX: Final = 2**63 - 1
 
 
@@ -150,6 +152,8 @@ class LogReplay:
                     space.insert(raw)
                 elif kind == _DELETE:
                     space.delete(key_raw, index_id)
+                elif operations_raw is None and kind in _WITH_OPERATIONS:
+                    raise BoxError(ErrorCode.MISSING_REQUEST_FIELD, _WITH_OPERATIONS[kind])
                 elif kind == _UPDATE:
                     space.update(key_raw, operations_raw, index_id, index_base)
                 elif kind == _UPSERT:
@@ -158,7 +162,8 @@ class LogReplay:
                     raise BoxError(ErrorCode.UNKNOWN_REQUEST_TYPE, kind)
             except UNFIT as error:
                 about, advice = self._loader.about(space_id, raw), self._loader.advice(error)
-                self._report(f"row {lsn} of member {member}, {about}: {in_words(error)}", advice)
+                reason = in_words(_missing_field(kind, raw, key_raw) or error)
+                self._report(f"row {lsn} of member {member}, {about}: {reason}", advice)
 
     def _changes(self, kind: int, space_id: int | None) -> SpaceChanges | None:
         """Return the object that takes the changes of a space; None for a row about no space."""
@@ -168,6 +173,8 @@ class LogReplay:
             raise BoxError(
                 ErrorCode.UNSUPPORTED, "This server", "synchronous transactions that were rolled back"
             )
+        if space_id is None and kind in _CHANGES:
+            raise BoxError(ErrorCode.MISSING_REQUEST_FIELD, "space id")
         if space_id is None:
             raise BoxError(ErrorCode.UNKNOWN_REQUEST_TYPE, kind)
         changes = self._loader.changes(space_id)
@@ -177,3 +184,12 @@ class LogReplay:
         else:
             self._spaces[space_id] = changes
         return changes
+
+
+def _missing_field(kind: int, raw: bytes | None, key_raw: bytes | None) -> BoxError | None:
+    """The error of a change that lacks its tuple or its key; None if it has what it needs."""
+    if kind in _WITH_TUPLE and raw is None:
+        return BoxError(ErrorCode.MISSING_REQUEST_FIELD, "tuple")
+    if kind in (_UPDATE, _DELETE) and key_raw is None:
+        return BoxError(ErrorCode.MISSING_REQUEST_FIELD, "key")
+    return None

@@ -204,7 +204,10 @@ class _Recovery:
         """Check that all indispensable system spaces and users exist."""
         catalog = self._box.catalog
         for what, lost in (
-            ("system spaces", [name for number, name in REQUIRED_SPACES.items() if number not in catalog.spaces]),
+            (
+                "system spaces",
+                [name for number, name in REQUIRED_SPACES.items() if number not in catalog.spaces],
+            ),
             ("users", [name for name in REQUIRED_USERS if catalog.access.find(name) is None]),
         ):
             if lost:

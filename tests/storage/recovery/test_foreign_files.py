@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,15 +11,15 @@ import pytest
 from iproto_server import Box
 from iproto_server.box.catalog.sysview import SysviewSpace
 from iproto_server.codec import msgpack as codec
-from iproto_server.storage.directory import file_name
+from iproto_server.errors import BoxError
 from iproto_server.storage.errors import StorageError
 from iproto_server.storage.snapshot import SnapshotWriter, read_snapshot
 from iproto_server.storage.vclock import VClock
-from iproto_server.storage.xlog import FileType, XlogHeader, XlogReader
+from iproto_server.storage.xlog import FileType, RowType, XlogHeader, XlogReader
 from iproto_server.tools.check import check_database
 from iproto_server.tools.check_files import Findings
 from tests.storage.databases import jobs_box, replace, save, start, write_log
-from tests.storage.files import INSTANCE, TIMESTAMP, Request
+from tests.storage.files import INSTANCE, TIMESTAMP
 
 SCHEMA, SPACE, INDEX, FUNC, USER, PRIV, CLUSTER = 272, 280, 288, 296, 304, 312, 320
 ID = 600
@@ -43,7 +43,9 @@ class Case(NamedTuple):
     program: str = "2.11.8-0-g1"
 
 
-def space_row(flags: dict[str, Any] | None = None, *fields: dict[str, Any], engine: str = "memtx") -> list[Any]:
+def space_row(
+    flags: dict[str, Any] | None = None, *fields: dict[str, Any], engine: str = "memtx"
+) -> list[Any]:
     """A row of `_space` with options and more fields behind `id`."""
     return [ID, 1, "t", engine, 0, flags or {}, [{"name": "id", "type": "unsigned"}, *fields]]
 
@@ -72,14 +74,21 @@ def func_row(*, language: str = "LUA", body: str = "", opts: dict[str, Any] | No
 NEW = "3.5.0-0-g1"
 OF_SPACE, OF_FIELD = "of a space", "of the field 'v'"
 CASES: dict[str, Case] = {
-    "checks of 2.1": Case(SPACE, space_row({"checks": [{"expr": "id > 5", "name": "c"}]}), program="2.1.2-0-g1"),
+    "checks of 2.1": Case(
+        SPACE, space_row({"checks": [{"expr": "id > 5", "name": "c"}]}), program="2.1.2-0-g1"
+    ),
     "no checks": Case(SPACE, space_row({"checks": []})),
     "defer_deletes": Case(SPACE, space_row({"defer_deletes": True})),
     "type normal": Case(SPACE, space_row({"type": "normal"}), program=NEW),
-    "type of a later version": Case(SPACE, space_row({"type": "replicated"}), "the space type 'replicated'", NEW),
+    "type of a later version": Case(
+        SPACE, space_row({"type": "replicated"}), "the space type 'replicated'", NEW
+    ),
     "type that is no text": Case(SPACE, space_row({"type": 5}), "the space type 5", NEW),
     "type and temporary": Case(
-        SPACE, space_row({"type": "normal", "temporary": False}), "the options 'type' and 'temporary' together", NEW
+        SPACE,
+        space_row({"type": "normal", "temporary": False}),
+        "the options 'type' and 'temporary' together",
+        NEW,
     ),
     "constraint": Case(SPACE, space_row({"constraint": {"c": 100}}), f"the option 'constraint' {OF_SPACE}"),
     "no constraint": Case(SPACE, space_row({"constraint": {}, "foreign_key": {}})),
@@ -104,7 +113,9 @@ CASES: dict[str, Case] = {
     "a field's default of 3.0": Case(
         SPACE, space_row({}, field(default=5)), f"the option 'default' {OF_FIELD}", "3.0.0-0-g1"
     ),
-    "a field's default_func": Case(SPACE, space_row({}, field(default_func=100)), "the option 'default_func'", NEW),
+    "a field's default_func": Case(
+        SPACE, space_row({}, field(default_func=100)), "the option 'default_func'", NEW
+    ),
     "compression": Case(SPACE, space_row({}, field(compression="zstd")), "the option 'compression'"),
     "no compression": Case(SPACE, space_row({}, field(compression="none"))),
     "a field's key of an application": Case(SPACE, space_row({}, field(comment="how many"))),
@@ -121,14 +132,18 @@ CASES: dict[str, Case] = {
     "covers": Case(INDEX, index_row({"covers": [2]}), "the option 'covers' of an index", NEW),
     "aggregates": Case(INDEX, index_row({"aggregates": [2]}), "the option 'aggregates' of an index", NEW),
     "func": Case(INDEX, index_row({"func": 100}), "functional indexes"),
-    "exclude_null": Case(INDEX, index_row({}, is_nullable=True, exclude_null=True), "exclude_null in an index part"),
+    "exclude_null": Case(
+        INDEX, index_row({}, is_nullable=True, exclude_null=True), "exclude_null in an index part"
+    ),
     "no exclude_null": Case(INDEX, index_row({}, is_nullable=True, exclude_null=False)),
     "sort_order desc of 2.x": Case(INDEX, index_row({}, sort_order="desc")),
     "sort_order asc": Case(INDEX, index_row({}, sort_order="asc"), program=NEW),
     "sort_order desc of 3.x": Case(
         INDEX, index_row({}, sort_order="desc"), "the option sort_order = 'desc' of an index part", NEW
     ),
-    "a part of the type int8": Case(INDEX, index_row({}, type="int8"), "the type 'int8' of an index part", NEW),
+    "a part of the type int8": Case(
+        INDEX, index_row({}, type="int8"), "the type 'int8' of an index part", NEW
+    ),
     "a part with a scale": Case(INDEX, index_row({}, scale=2), "the option 'scale' of an index part", NEW),
     "takes_raw_args": Case(FUNC, func_row(opts={"takes_raw_args": True})),
     "takes_raw_args that is no boolean": Case(
@@ -152,7 +167,9 @@ CASES: dict[str, Case] = {
     "a grant on something later": Case(PRIV, [1, 0, "wings", "", 4], "Unknown object type 'wings'", NEW),
     "a user of 2.11": Case(USER, [40, 1, "ann", "user", {"chap-sha1": "x" * 28}, [], 1700000000]),
     "a user with a later method": Case(USER, [40, 1, "ann", "user", {"later": "x"}, [], 0], program=NEW),
-    "a member with a name": Case(CLUSTER, [2, "11111111-1111-4111-8111-111111111111", "replica"], program=NEW),
+    "a member with a name": Case(
+        CLUSTER, [2, "11111111-1111-4111-8111-111111111111", "replica"], program=NEW
+    ),
     "a setting of 3.0": Case(SCHEMA, ["replicaset_name", "storage"], program=NEW),
 }
 """What any version from 1.7.5 to 3.x adds to rows of 2.6."""
@@ -191,9 +208,7 @@ def write_snapshot(directory: Path, box: Box, program: str, space_id: int, row: 
 
 def write_both(directory: Path, case: Case) -> None:
     """Write a snapshot, and a log with the row."""
-    header = XlogHeader(FileType.SNAPSHOT, INSTANCE, VClock({1: 5}), server_version=case.program)
     write_snapshot(directory, base(), case.program, SCHEMA, ["version", 2, 3, 1])
-    assert header.server_version
     write_log(directory, {1: 5}, [[replace(*case.row, space=case.space)]])
 
 
@@ -250,3 +265,206 @@ def test_a_row_in_a_log(tmp_path: Path, name: str) -> None:
     case = CASES[name]
     write_both(tmp_path, case)
     verify(tmp_path, case)
+
+
+@pytest.mark.parametrize("kind", ["temporary", "data-temporary"])
+def test_a_temporary_space_of_3_0_has_no_rows_in_files(tmp_path: Path, kind: str) -> None:
+    box = base()
+    box.space.t.delete([1])
+    write_snapshot(tmp_path, box, NEW, SPACE, space_row({"type": kind}))
+    box, _ = start(tmp_path)
+    assert box.space.t.core().is_temporary
+    box.space.t.rename("u")
+    assert box.catalog.rows(SPACE, 0, [ID])[0][5] == {"type": kind}
+
+
+@pytest.mark.parametrize(
+    ("row", "name", "is_allowed"),
+    [
+        ([1, 0, "lua_call", "", 4], "work", True),
+        ([1, 0, "lua_call", "work", 4], "work", True),
+        ([1, 0, "lua_call", "rest", 4], "work", False),
+        ([1, 0, "lua_call", "", 4], "box.info", False),
+        ([1, 0, "lua_call", "box.info", 4], "box.info", True),
+        ([1, 0, "lua_eval", "", 4], "work", False),
+    ],
+)
+def test_a_grant_of_3_0_on_calls_is_obeyed(
+    tmp_path: Path, row: list[Any], name: str, is_allowed: bool
+) -> None:
+    write_snapshot(tmp_path, base(), NEW, PRIV, row)
+    box, _ = start(tmp_path)
+    access = box.access
+    if is_allowed:
+        access.check_call(access.by_id(0), name, None)
+    else:
+        with pytest.raises(BoxError, match="is denied"):
+            access.check_call(access.by_id(0), name, None)
+    box.space._priv.delete(row[1:4])
+    with pytest.raises(BoxError, match="is denied"):
+        access.check_call(access.by_id(0), name, None)
+
+
+def test_options_that_are_kept_do_not_prevent_changes(tmp_path: Path) -> None:
+    """A client may alter a space or an index, but not add such an option."""
+    flags = {"checks": [1], "defer_deletes": False}
+    fields = space_row({}, field(default="5"))[6]
+    write_snapshot(tmp_path, base(), "2.11.8-0-g1", SPACE, [*space_row(flags)[:6], fields])
+    write_log(tmp_path, {1: 5}, [[replace(*index_row({"hint": False}), space=INDEX)]])
+    box, _ = start(tmp_path)
+    spaces, indexes = box.space._space, box.space._index
+    box.space.t.rename("u")
+    spaces.update(ID, [("=", 5, {**flags, "is_sync": False})])
+    indexes.update([ID, 1], [("=", 2, "j")])
+    assert indexes.get([ID, 1])[4] == {"unique": True, "hint": False}
+    for change, text in (
+        (lambda: spaces.update(ID, [("=", 5, {"checks": [2]})]), "unexpected option 'checks'"),
+        (
+            lambda: spaces.update(ID, [("=", 6, space_row({}, field(default="6"))[6])]),
+            "the option 'default' of",
+        ),
+        (lambda: indexes.update([ID, 1], [("=", 4, {"hint": True})]), "unexpected option 'hint'"),
+    ):
+        with pytest.raises(BoxError, match=text):
+            change()
+    box.space.u.drop()
+
+
+def changed_schema(
+    directory: Path, version: list[Any], change: Callable[[int, list[Any]], list[Any] | None]
+) -> None:
+    """Write a snapshot whose rows of system spaces are changed; None leaves a row out."""
+    box = base()
+    header = XlogHeader(FileType.SNAPSHOT, INSTANCE, VClock({1: 5}), server_version="")
+    with SnapshotWriter(directory, header, TIMESTAMP) as writer:
+        for each in sorted(box.catalog, key=lambda each: each.id):
+            if isinstance(each, SysviewSpace) or each.is_temporary:
+                continue
+            rows = [change(each.id, codec.unpack(raw)) for raw in each.rows()]
+            rows = [version if row is not None and row[0] == "version" else row for row in rows]
+            writer.write(each.id, iter([codec.pack(row) for row in rows if row is not None]))
+
+
+LATER_SPACES = (286, 328, 341, 356, 364, 372)
+
+
+def of_1_9(space: int, row: list[Any]) -> list[Any] | None:
+    """A row as Tarantool 1.9 has it, without the system spaces that came later."""
+    is_later = space in LATER_SPACES or (space in (SPACE, INDEX) and row[0] in LATER_SPACES)
+    return None if is_later else row
+
+
+def of_3_1(space: int, row: list[Any]) -> list[Any]:
+    """A row as Tarantool 3.1 has it, with the fields that came later."""
+    if space == SPACE and row[0] in (USER, USER + 1):
+        later = [{"name": "auth_history", "type": "array"}, {"name": "last_modified", "type": "unsigned"}]
+        return [*row[:6], [*row[6], *later]]
+    if space == SPACE and row[0] == FUNC:
+        return [*row[:6], [*row[6], {"name": "trigger", "type": "array"}]]
+    return [*row, [], 0] if space == USER else [*row, []] if space == FUNC else row
+
+
+@pytest.mark.parametrize(("version", "change"), [([1, 9, 0], of_1_9), ([3, 1, 0], of_3_1)])
+def test_definitions_can_be_made_and_dropped(
+    tmp_path: Path, version: list[Any], change: Callable[[int, list[Any]], list[Any] | None]
+) -> None:
+    changed_schema(tmp_path, ["version", *version], change)
+    box, _ = start(tmp_path)
+    schema = box.schema
+    schema.sequence.create("q")
+    space = schema.create_space("n")
+    space.create_index("pk", sequence="q")
+    space.create_index("s", parts=[{"field": 2, "type": "string", "is_nullable": True}], unique=False)
+    space.insert([None])
+    space.truncate()
+    schema.user.create("ann", password="secret")
+    schema.role.create("r")
+    schema.func.create("f")
+    schema.user.grant("ann", "r")
+    schema.user.grant("ann", "execute", "function", "f")
+    save(box, tmp_path, {1: 9})
+    box, _ = start(tmp_path)
+    assert box.schema.user.exists("ann")
+    space, schema = box.space.n, box.schema
+    space.index.s.drop()
+    space.drop()
+    schema.sequence.drop("q")
+    schema.func.drop("f")
+    schema.user.drop("ann")
+    schema.role.drop("r")
+    box.space.t.drop()
+
+
+def of_1_6(space: int, row: list[Any]) -> list[Any]:
+    """A row as Tarantool 1.6 has it: users without passwords are shorter."""
+    return row[:4] if space == USER and row[0] == 0 else row
+
+
+def flags_of_1_6(space: int, row: list[Any]) -> list[Any]:
+    """A row as the first versions of Tarantool 1.6 have it: the options of a space are a text."""
+    return [*row[:5], "", *row[6:]] if space == SPACE else row
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        (of_1_6, "user 'guest': Tuple field 5 required by space format is missing"),
+        (flags_of_1_6, "Tuple field 6 type does not match one required by operation: expected map"),
+    ],
+)
+def test_a_schema_of_1_6_is_refused_with_what_to_do(
+    tmp_path: Path, change: Callable[[int, list[Any]], list[Any] | None], text: str
+) -> None:
+    changed_schema(tmp_path, ["version", 1, 6, 8], change)
+    before = contents(tmp_path)
+    with pytest.raises(StorageError) as caught:
+        start(tmp_path)
+    assert text in str(caught.value)
+    assert "the schema is that of Tarantool 1.6.8" in str(caught.value)
+    assert str(caught.value).endswith("call box.schema.upgrade() and box.snapshot() there")
+    with pytest.raises(StorageError, match=r"are missing|cannot be read"):
+        start(tmp_path, force=True)
+    assert contents(tmp_path) == before
+
+
+@pytest.mark.parametrize(
+    ("left_out", "text"),
+    [
+        (
+            tuple(range(512)),
+            "the system spaces _schema, _space, _index, _func, _user, _priv, _cluster are missing",
+        ),
+        ((CLUSTER,), "the system spaces _cluster are missing"),
+    ],
+)
+def test_a_snapshot_without_system_spaces_is_refused(
+    tmp_path: Path, left_out: tuple[int, ...], text: str
+) -> None:
+    def change(space: int, row: list[Any]) -> list[Any] | None:
+        lacks = space in left_out or (space in (SPACE, INDEX) and row[0] in left_out)
+        return None if lacks or (len(left_out) > 1 and space > 511) else row
+
+    changed_schema(tmp_path, ["version", 2, 3, 1], change)
+    verify(tmp_path, Case(SPACE, [], text))
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "what"),
+    [
+        (RowType.INSERT, {0x21: [1]}, "space id"),
+        (RowType.INSERT, {0x10: 512}, "tuple"),
+        (RowType.REPLACE, {0x10: 280}, "tuple"),
+        (RowType.DELETE, {0x10: 512}, "key"),
+        (RowType.UPDATE, {0x10: 512, 0x21: []}, "key"),
+        (RowType.UPDATE, {0x10: 512, 0x20: [1]}, "tuple"),
+        (RowType.UPSERT, {0x10: 512, 0x21: [1, "R"]}, "operations"),
+        (RowType.UPSERT, {0x10: 512, 0x28: []}, "tuple"),
+    ],
+)
+def test_a_log_row_without_a_field_is_named(
+    tmp_path: Path, kind: RowType, body: dict[int, Any], what: str
+) -> None:
+    save(base(), tmp_path, {1: 5})
+    write_log(tmp_path, {1: 5}, [[(kind, codec.pack(body))]])
+    verify(tmp_path, Case(SPACE, [], f"Missing mandatory field '{what}' in request"))
+    assert [list(row) for row in start(tmp_path, force=True)[0].space.jobs.select()] == [[1, "R"]]

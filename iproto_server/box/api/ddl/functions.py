@@ -12,6 +12,7 @@ from iproto_server.box.access.access_control import Privilege
 from iproto_server.box.api.core import BoxCore
 from iproto_server.box.api.lua_arguments import lua_text
 from iproto_server.box.catalog import system_space_ids as system
+from iproto_server.box.catalog.foreign.system_rows import with_later_fields
 from iproto_server.box.catalog.grants import revoke_all
 from iproto_server.errors import BoxError, ErrorCode
 
@@ -53,14 +54,14 @@ class Functions:
         box = self._box
         # The new id is one above the greatest, which the caller must be allowed to see.
         box.access.check_space(
-            box.session.current.credentials, Privilege.READ, box.catalog.spaces[system.FUNC]
+            box.session.current.credentials, Privilege.READ, box.catalog.space(system.FUNC)
         )
         rows = box.catalog.writable(system.FUNC)
         function_id = box.catalog.next_id(system.FUNC)
         row: list[Any] = [function_id, self._box.session.euid(), name, int(setuid), language.upper(), ""]
         row += ["function", [], "any", "none", "none", False, False, True, ["LUA"], {}, ""]
         now = datetime.now().strftime("%Y-%m-%d %H:%M:%S")
-        rows.insert(rows.row([*row, now, now]))
+        rows.insert(rows.row(with_later_fields([*row, now, now], rows.format)))
 
     def drop(self, name: str | int, *, if_exists: bool = False) -> None:
         """Remove a function and the grants on it. Raises BoxError NO_SUCH_FUNCTION (51)."""

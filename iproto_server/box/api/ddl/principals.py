@@ -16,6 +16,7 @@ from iproto_server.box.api.ddl.space_schema import SpaceSchema
 from iproto_server.box.api.lua_arguments import lua_text
 from iproto_server.box.api.sequences import SequenceSchema
 from iproto_server.box.catalog import system_space_ids as system
+from iproto_server.box.catalog.foreign.system_rows import with_later_fields
 from iproto_server.errors import BoxError, ErrorCode
 
 _SYSTEM_IDS = 31
@@ -171,11 +172,12 @@ class Principals:
         box = self._box
         # The new id is one above the greatest, which the caller must be allowed to see.
         box.access.check_space(
-            box.session.current.credentials, Privilege.READ, box.catalog.spaces[system.USER]
+            box.session.current.credentials, Privilege.READ, box.catalog.space(system.USER)
         )
         rows = box.catalog.writable(system.USER)
         user_id = box.catalog.next_id(system.USER)
-        rows.insert(rows.row([user_id, self._box.session.euid(), name, self.kind, auth]))
+        row = [user_id, self._box.session.euid(), name, self.kind, auth]
+        rows.insert(rows.row(with_later_fields(row, rows.format)))
         return user_id
 
     def _any_row(self, name: object) -> list[Any] | None:

@@ -52,7 +52,7 @@ def attachment(
         reason = "sequence cannot be used with a secondary key"
         raise BoxError(ErrorCode.MODIFY_INDEX, index_name, space.name, reason)
     box.access.check_space(
-        box.session.current.credentials, Privilege.READ, box.catalog.spaces[system.SPACE_SEQUENCE]
+        box.session.current.credentials, Privilege.READ, box.catalog.space(system.SPACE_SEQUENCE)
     )
     if option is None or option is False:
         return None

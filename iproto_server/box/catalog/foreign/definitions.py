@@ -104,9 +104,7 @@ def served_space(
     return flags, [_served_field(field, old_fields, version) for field in fields], is_temporary
 
 
-def served_index(
-    row: Sequence[Any], before: Sequence[Any] | None, version: Version | None
-) -> list[Any]:
+def served_index(row: Sequence[Any], before: Sequence[Any] | None, version: Version | None) -> list[Any]:
     """Return a row of `_index` as Tarantool 2.6 would have written it.
 
     Parameters:
