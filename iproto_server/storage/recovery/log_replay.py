@@ -162,7 +162,8 @@ class LogReplay:
                     raise BoxError(ErrorCode.UNKNOWN_REQUEST_TYPE, kind)
             except UNFIT as error:
                 about, advice = self._loader.about(space_id, raw), self._loader.advice(error)
-                reason = in_words(_missing_field(kind, raw, key_raw) or error)
+                known = error if isinstance(error, BoxError) else _missing_field(kind, raw, key_raw)
+                reason = in_words(known or error)
                 self._report(f"row {lsn} of member {member}, {about}: {reason}", advice)
 
     def _changes(self, kind: int, space_id: int | None) -> SpaceChanges | None:

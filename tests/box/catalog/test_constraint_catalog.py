@@ -185,3 +185,36 @@ def test_spaces_of_one_name_in_a_database_go_one_by_one(box: Box) -> None:
     for number in (602, 603):
         box.space[number].drop()
     assert "twin" not in box.space
+
+
+FIELD_OPTIONS: list[dict[str, Any]] = [
+    {"constraint": "no_such_function"},
+    {"constraint": {"positive": "no_such_function"}},
+    {"foreign_key": {"space": "parent", "field": "id"}},
+    {"default": "text"},
+    {"default": 5},
+    {"default_func": 1},
+    {"compression": "zstd"},
+]
+
+
+@pytest.mark.parametrize("option", FIELD_OPTIONS, ids=str)
+def test_a_field_has_no_option_that_is_not_enforced(box: Box, option: dict[str, Any]) -> None:
+    """Neither when a space is created, nor in a later format, nor in a row of `_space`."""
+    [name] = option
+    text = f"This server does not support the option '{name}' of the field 'v'"
+    fields = [{"name": "id", "type": "unsigned"}, {"name": "v", "type": "any", **option}]
+    parent = box.space.parent
+    assert refused(box.schema.create_space, "new", format=fields) == (5, text)
+    assert "new" not in box.space
+    assert refused(parent.format, fields) == (5, text)
+    assert refused(box.space._space.insert, [700, 1, "new", "memtx", 0, {}, fields]) == (5, text)
+    assert refused(box.space._space.update, PARENT, [("=", 6, fields)]) == (5, text)
+    assert parent.format() == []
+
+
+@pytest.mark.parametrize("option", ["constraint", "foreign_key"])
+def test_a_space_has_no_constraint(box: Box, option: str) -> None:
+    row = [700, 1, "new", "memtx", 0, {option: {"c": 1}}, []]
+    text = f"Wrong space options (field 5): unexpected option '{option}'"
+    assert refused(box.space._space.insert, row) == (111, text)

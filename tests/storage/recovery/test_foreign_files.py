@@ -316,17 +316,16 @@ def test_options_that_are_kept_do_not_prevent_changes(tmp_path: Path) -> None:
     box.space.t.rename("u")
     spaces.update(ID, [("=", 5, {**flags, "is_sync": False})])
     indexes.update([ID, 1], [("=", 2, "j")])
-    assert indexes.get([ID, 1])[4] == {"unique": True, "hint": False}
-    for change, text in (
-        (lambda: spaces.update(ID, [("=", 5, {"checks": [2]})]), "unexpected option 'checks'"),
-        (
-            lambda: spaces.update(ID, [("=", 6, space_row({}, field(default="6"))[6])]),
-            "the option 'default' of",
-        ),
-        (lambda: indexes.update([ID, 1], [("=", 4, {"hint": True})]), "unexpected option 'hint'"),
-    ):
+    assert box.catalog.rows(INDEX, 0, [ID, 1])[0][4] == {"unique": True, "hint": False}
+    other = space_row({}, field(default="6"))[6]
+    changes: list[tuple[Any, list[Any], list[Any], str]] = [
+        (spaces, [ID], ["=", 5, {"checks": [2]}], "unexpected option 'checks'"),
+        (spaces, [ID], ["=", 6, other], "the option 'default' of the field 'v'"),
+        (indexes, [ID, 1], ["=", 4, {"hint": True}], "unexpected option 'hint'"),
+    ]
+    for space, key, change, text in changes:
         with pytest.raises(BoxError, match=text):
-            change()
+            space.update(key, [change])
     box.space.u.drop()
 
 
@@ -452,6 +451,7 @@ def test_a_snapshot_without_system_spaces_is_refused(
     ("kind", "body", "what"),
     [
         (RowType.INSERT, {0x21: [1]}, "space id"),
+        (RowType.INSERT, {}, "space id"),
         (RowType.INSERT, {0x10: 512}, "tuple"),
         (RowType.REPLACE, {0x10: 280}, "tuple"),
         (RowType.DELETE, {0x10: 512}, "key"),
