@@ -151,7 +151,10 @@ class TestRefusals:
                 ["serve", "--listen", "nonsense"],
                 '--listen: "nonsense" is not an address: expected PORT, HOST:PORT',
             ),
-            (["serve", "--wal-mode", "always"], '--wal-mode: "always" is none of none, write, fsync'),
+            (
+                ["serve", "--wal-mode", "sync"],
+                '--wal-mode: unknown wal mode "sync": choose none, write or fsync',
+            ),
             (["serve", "--wal-dir", "cli_jobs.py"], '--wal-dir: "cli_jobs.py" is not a directory'),
             (["serve", "--memtx-dir", "cli_jobs.py"], '--memtx-dir: "cli_jobs.py" is not a directory'),
             (["serve", "--checkpoint-count", "0"], "--checkpoint-count: 0 is out of bounds"),
@@ -181,7 +184,7 @@ class TestRefusals:
     ) -> None:
         monkeypatch.setenv("IPROTO_SERVER_LOG_FORMAT", "xml")
         message = self.refusal(["serve"], 2, capsys)
-        assert message == 'IPROTO_SERVER_LOG_FORMAT: "xml" is none of plain, json'
+        assert message == 'IPROTO_SERVER_LOG_FORMAT: unknown log format "xml": choose plain or json'
 
     def test_an_application_whose_module_is_missing(self, capsys: pytest.CaptureFixture[str]) -> None:
         message = self.refusal(["serve", "no_such_jobs:app"], 1, capsys)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from iproto_server.config.address import Address
@@ -49,6 +49,10 @@ def _text(value: object) -> str:
 def application(value: object) -> str:
     """The application's module and variable, `MODULE:ATTRIBUTE`."""
     text = _text(value)
+    if text.endswith(".lua"):
+        raise ValueError(
+            f'"{text}": Lua is not run; an application is written in Python and given as MODULE:ATTRIBUTE'
+        )
     if not re.fullmatch(r"[^\s:]+:[^\s:]+", text):
         raise ValueError(f'"{text}" is not an application: expected MODULE:ATTRIBUTE')
     return text
@@ -142,16 +146,27 @@ def size(low: int, high: int) -> Callable[[object], int]:
     return parse
 
 
-def one_of(*choices: str) -> Callable[[object], str]:
-    """Return a parser of words, in upper or lower case."""
+def one_of(what: str, *choices: str) -> Callable[[object], str]:
+    """Return a parser of words, in upper or lower case.
+
+    Parameters:
+        what: what is chosen, for the error.
+        choices: the words.
+    """
 
     def parse(value: object) -> str:
         text = str(value).lower()
         if text not in choices:
-            raise ValueError(f"{_shown(value)} is none of {', '.join(choices)}")
+            raise ValueError(f"unknown {what} {_shown(value)}: choose {in_words(choices)}")
         return text
 
     return parse
+
+
+def in_words(choices: Sequence[str]) -> str:
+    """Join words for a sentence: `none, write or fsync`."""
+    *others, last = choices
+    return f"{', '.join(others)} or {last}" if others else last
 
 
 def log_level(value: object) -> str:
@@ -161,7 +176,9 @@ def log_level(value: object) -> str:
         return text
     if not isinstance(value, bool) and re.fullmatch(r"[0-7]", text):
         return LOG_LEVELS[int(text)]
-    raise ValueError(f"{_shown(value)} is not a log level: expected 0 to 7 or one of {', '.join(LOG_LEVELS)}")
+    raise ValueError(
+        f"unknown log level {_shown(value)}: choose {in_words(LOG_LEVELS)}, or a number from 0 to 7"
+    )
 
 
 def announced_version(value: object) -> str:

@@ -95,7 +95,7 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         "auth_type",
-        values.one_of(*AUTH_TYPES),
+        values.one_of("authentication method", *AUTH_TYPES),
         _NETWORK,
         "METHOD",
         "Authentication method of new passwords: chap-sha1, or pap-sha256 (over TLS and unix sockets only).",
@@ -111,7 +111,7 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         "guest",
-        values.one_of(*GUEST_MODES),
+        values.one_of("mode of guest", *GUEST_MODES),
         _NETWORK,
         "|".join(GUEST_MODES),
         "Rights of guest, which needs no password, beyond those granted in the database: all, none, or auto, "
@@ -257,7 +257,7 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         "wal_mode",
-        values.one_of("none", "write", "fsync"),
+        values.one_of("wal mode", "none", "write", "fsync"),
         _DATA,
         "MODE",
         "When a change is acknowledged: write, when the operating system has it (survives a crash of the "
@@ -372,7 +372,7 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         "log_format",
-        values.one_of("plain", "json"),
+        values.one_of("log format", "plain", "json"),
         _MONITORING,
         "plain|json",
         "Format of the log: one line, or one JSON object, per event.",
@@ -387,7 +387,7 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         "graphite_protocol",
-        values.one_of("tcp", "udp"),
+        values.one_of("graphite protocol", "tcp", "udp"),
         _MONITORING,
         "tcp|udp",
         "Protocol for sending counters.",

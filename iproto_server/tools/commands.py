@@ -19,6 +19,7 @@ import click
 
 from iproto_server.counting import counted
 from iproto_server.storage.errors import XlogError
+from iproto_server.tools.choice import Choice
 
 if TYPE_CHECKING:
     from iproto_server.tools.client import ServerUri
@@ -192,7 +193,7 @@ iproto-server cat --format lua --space 512 --timestamp 2026-01-31T12:00:00Z data
 @click.option(
     "--format",
     "shown_as",
-    type=click.Choice(["yaml", "json", "lua"]),
+    type=Choice("format", ["yaml", "json", "lua"]),
     default="yaml",
     help="One YAML document, JSON line or Lua statement per row.  [default: yaml]",
 )

@@ -7,6 +7,8 @@ from typing import Final
 
 import click
 
+from iproto_server.tools.choice import Choice
+
 _FILES: Final = {"grafana": "shipped/queues.json", "alerts": "shipped/alerts.yml"}
 
 
@@ -14,7 +16,7 @@ _FILES: Final = {"grafana": "shipped/queues.json", "alerts": "shipped/alerts.yml
     short_help="Print the dashboard for Grafana or the alert rules for Prometheus.",
     epilog="The metrics are those of --http; see docs/OPERATIONS.md.",
 )
-@click.argument("kind", metavar="grafana|alerts", type=click.Choice(list(_FILES)))
+@click.argument("kind", metavar="grafana|alerts", type=Choice("kind", list(_FILES)))
 def dashboard(kind: str) -> None:
     """Print the dashboard of the queues for Grafana (JSON, to be imported), or the alert rules for Prometheus
     (YAML, a file of rule_files).

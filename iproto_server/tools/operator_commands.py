@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from iproto_server.counting import counted
+from iproto_server.tools.choice import Choice
 from iproto_server.tools.commands import Seconds, read_moment
 from iproto_server.tools.operator_command_line import (
     JSON,
@@ -177,7 +178,7 @@ iproto-server tasks --json 127.0.0.1:3301 queue --state buried | jq .id""",
 )
 @URI
 @_QUEUE
-@click.option("--state", type=click.Choice(_STATES), help="Only tasks in this state.")
+@click.option("--state", type=Choice("state", _STATES), help="Only tasks in this state.")
 @click.option(
     "--older",
     metavar="TIME",

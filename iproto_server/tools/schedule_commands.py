@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from iproto_server.strict_json import parse_json
+from iproto_server.tools.choice import Choice
 from iproto_server.tools.operator_command_line import (
     JSON,
     URI,
@@ -49,7 +50,7 @@ iproto-server schedule 127.0.0.1:3301 nightly mails '30 2 * * *' --timezone Euro
 )
 @click.option(
     "--missed",
-    type=click.Choice(("latest", "all", "none")),
+    type=Choice("way", ("latest", "all", "none")),
     default="latest",
     help="For which missed due times tasks are put.  [default: latest]",
 )

@@ -68,7 +68,7 @@ def test_an_unhealthy_container(image: Stage) -> None:
     ("variables", "reason"),
     [
         ({}, "TARANTOOL_USER_NAME and TARANTOOL_USER_PASSWORD must be set: otherwise every machine"),
-        ({**USER, "TARANTOOL_LOG_LEVEL": "loud"}, 'TARANTOOL_LOG_LEVEL: "loud" is not a log level'),
+        ({**USER, "TARANTOOL_LOG_LEVEL": "loud"}, 'TARANTOOL_LOG_LEVEL: unknown log level "loud"'),
     ],
 )
 def test_wrong_variables_are_refused(image: Stage, variables: dict[str, str], reason: str) -> None:

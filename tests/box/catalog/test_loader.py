@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from iproto_server import Box, BoxError, ErrorCode
 from iproto_server.box.access.access_control import Privilege
-from iproto_server.box.catalog.loader import Loader
+from iproto_server.box.catalog.loader import Loader, Report
 from iproto_server.box.catalog.system_space_ids import COLLATION, FUNC, INDEX, PRIV, SPACE, TRUNCATE, USER
 from iproto_server.box.catalog.sysview import SysviewSpace
 from iproto_server.box.tuple.format import Format
@@ -28,8 +28,13 @@ class Refused(Exception):
     """A row could not be loaded."""
 
 
-def refuse(reason: str) -> None:
+def refuse(reason: str, advice: str | None = None) -> None:
     raise Refused(reason)
+
+
+def into(reports: list[str]) -> Report:
+    """Collect the reasons why rows cannot be loaded."""
+    return lambda reason, advice=None: reports.append(reason)
 
 
 def snapshot(box: Box) -> dict[int, list[bytes]]:
@@ -41,7 +46,7 @@ def snapshot(box: Box) -> dict[int, list[bytes]]:
     }
 
 
-def load(contents: dict[int, list[bytes]], report: Callable[[str], None] = refuse) -> Box:
+def load(contents: dict[int, list[bytes]], report: Report = refuse) -> Box:
     """A box with the contents of a snapshot."""
     box, _ = new_box()
     with Loader(box.catalog, report) as loader:
@@ -198,7 +203,7 @@ class TestWhatCannotBeLoaded:
             load(contents)
         assert str(caught.value) == expected
         reports: list[str] = []
-        box = load(contents, reports.append)
+        box = load(contents, into(reports))
         assert reports == [expected]
         assert everything(load(snapshot(box))) == everything(box)
         return box
@@ -222,7 +227,7 @@ class TestWhatCannotBeLoaded:
     def test_a_row_that_does_not_fit_an_index(self, contents: dict[int, list[bytes]], row: list[Any]) -> None:
         contents[ACCOUNTS] += packed(row)
         reports: list[str] = []
-        box = load(contents, reports.append)
+        box = load(contents, into(reports))
         (report,) = reports
         assert report.startswith("a row of space 'accounts': it does not fit its space (")
         assert report.endswith(f": {row}")
@@ -286,9 +291,9 @@ class TestWhatCannotBeLoaded:
     def test_a_row_of_another_system_space(self, contents: dict[int, list[bytes]]) -> None:
         contents[USER] += packed([40, 1])
         reports: list[str] = []
-        load(contents, reports.append)
+        load(contents, into(reports))
         (report,) = reports
-        assert report.startswith("a row of space '_user': it does not fit its space (")
+        assert report == "a row of space '_user': Tuple field 3 required by space format is missing: [40, 1]"
 
 
 class Log:

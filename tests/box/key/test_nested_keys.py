@@ -218,7 +218,7 @@ class TestManyKeys:
         contents[tagged.id].append(tagged.core().row([9, [5, 7, 100], []]).raw)
         reports: list[str] = []
         loaded = new_box()[0]
-        with Loader(loaded.catalog, reports.append) as loader:
+        with Loader(loaded.catalog, lambda reason, advice=None: reports.append(reason)) as loader:
             for space_id, space_rows in contents.items():
                 loader.load(space_id, space_rows)
             loader.finish()

@@ -457,7 +457,7 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("text", "message"),
         [
-            ("wal: {mode: always}", 'wal.mode: "always" is none of none, write, fsync'),
+            ("wal: {mode: always}", 'wal.mode: unknown wal mode "always": choose none, write or fsync'),
             ("wal: {dir: 5}", "wal.dir: 5 is not a text"),
             ("wal: 5", "wal: a mapping of names to values is expected"),
             (
@@ -468,7 +468,7 @@ class TestRefusals:
             ("snapshot: {by: {interval: 1x}}", 'snapshot.by.interval: "1x" is not a time'),
             ("snapshot: {count: 0}", "snapshot.count: 0 is out of bounds"),
             ("memtx: {memory: 1KiB}", "memtx.memory: 1024 bytes is out of bounds"),
-            ("log: {level: loud}", 'log.level: "loud" is not a log level'),
+            ("log: {level: loud}", 'log.level: unknown log level "loud"'),
             ("log: {to: nowhere}", "log.to: stderr or file is expected"),
             ("database: {mode: both}", "database.mode: ro or rw is expected"),
             ("security: {disable_guest: maybe}", "security.disable_guest: true or false is expected"),
