@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
-from iproto_server.box.index.index_def import IndexDef, without_exclude_null
+from iproto_server.box.catalog.foreign.definitions import served_index
+from iproto_server.box.catalog.foreign.versions import UNKNOWN
+from iproto_server.box.index.index_def import IndexDef
 from iproto_server.box.key.collation import Collation, Collations
 from iproto_server.box.key.key_def import KeyDef
 from iproto_server.box.tuple.format import Format
@@ -119,7 +121,7 @@ class SpaceDefinition:
         found = []
         for row in self.index_rows:
             try:
-                plain = without_exclude_null(index_row(row))
+                plain = served_index(index_row(row), None, UNKNOWN)
                 found.append(IndexDef.parse(plain, self.name, self._collations, self._declared.fields))
             except BoxError as error:
                 if row[1] == 0 or error.code != ErrorCode.UNSUPPORTED:

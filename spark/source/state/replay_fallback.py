@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from iproto_server.box.api.box import Box
 from iproto_server.box.catalog.loader import Loader
-from iproto_server.box.catalog.system_space_ids import SYSTEM_ID_MAX
+from iproto_server.box.catalog.system_space_ids import INDEX, SPACE, SYSTEM_ID_MAX
 from iproto_server.box.catalog.sysview import SysviewSpace
 from iproto_server.box.memtx.row_applier import UNFIT, in_words
+from iproto_server.codec import msgpack as codec
 from iproto_server.storage.errors import XlogError
 from iproto_server.storage.xlog import Block, Change, RowType, decode_rows
 from pyspark_tarantool.source.decode.log_span import counting
@@ -18,7 +19,12 @@ from pyspark_tarantool.source.errors import SourceError
 from pyspark_tarantool.source.io.byte_ranges import read_blocks, whole_file
 from pyspark_tarantool.source.io.damage import DamageHandler
 from pyspark_tarantool.source.io.data_files import DataFile
+from pyspark_tarantool.source.schema.space_rows import format_rows, index_row, space_flags
 from pyspark_tarantool.source.state.state_files import StateFiles
+
+_FLAGS, _FORMAT = 5, 6
+_OPTIONS = ("temporary", "group_id")
+"""The options of a space that decide where its rows are."""
 
 
 def replay(
@@ -71,7 +77,7 @@ class _Replay:
         for block in read_blocks(whole_file(snapshot), damage):
             for space_id, raw in _tuples(block, snapshot.uri, damage):
                 if self._concerns(space_id):
-                    self._loader.load(space_id, [raw])
+                    self._loader.load(space_id, [_readable(space_id, raw)])
 
     def rows(self, damage: DamageHandler) -> list[bytes]:
         """Apply the logs, and return the rows."""
@@ -100,6 +106,8 @@ class _Replay:
     def _change(self, change: Change) -> None:
         kind, _, _, space_id, raw, key_raw, operations_raw, index_id, index_base = change
         space = self._loader.changes(space_id or 0)
+        if raw is not None:
+            raw = _readable(space_id or 0, raw)
         if kind == RowType.REPLACE and raw is not None:
             space.replace(raw)
         elif kind == RowType.INSERT and raw is not None:
@@ -110,6 +118,19 @@ class _Replay:
             space.update(key_raw, operations_raw, index_id, index_base)
         elif kind == RowType.UPSERT and raw is not None and operations_raw is not None:
             space.upsert(raw, operations_raw, index_base)
+
+
+def _readable(space_id: int, raw: bytes) -> bytes:
+    """A row without what only matters to a server: a definition that it refuses can still be read."""
+    if space_id not in (SPACE, INDEX):
+        return raw
+    row = codec.unpack(raw)
+    if space_id == INDEX:
+        return codec.pack(index_row(row))
+    if len(row) <= _FORMAT or not isinstance(row[_FORMAT], list):
+        return raw
+    flags = {name: value for name, value in space_flags(row[_FLAGS]).items() if name in _OPTIONS}
+    return codec.pack([*row[:_FLAGS], flags, list(format_rows(row[0], row[_FORMAT])), *row[_FORMAT + 1 :]])
 
 
 def _tuples(block: Block, name: str, damage: DamageHandler) -> list[tuple[int, bytes]]:
