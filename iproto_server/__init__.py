@@ -7,8 +7,15 @@ side, `app` the application interface, `testing` a plugin for pytest.
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
+
+if sys.version_info < (3, 11):  # noqa: UP036  # pragma: no cover
+    _TOO_OLD = f"iproto-server needs Python 3.11 or newer, and this is Python {sys.version.split()[0]}"
+    if sys.argv[:1] == ["-m"]:
+        sys.exit(_TOO_OLD)
+    raise ImportError(_TOO_OLD)
 
 __all__ = [
     "ABSENT",

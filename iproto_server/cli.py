@@ -21,6 +21,7 @@ import click
 
 from iproto_server.config.config import Config, ConfigError, load_config
 from iproto_server.config.options import OPTIONS, Option
+from iproto_server.descriptors import NEEDED, raise_descriptor_limit
 from iproto_server.importer import ApplicationImportError, ApplicationModules
 from iproto_server.log_setup import configure_logs
 from iproto_server.program_version import PROGRAM_VERSION
@@ -201,6 +202,13 @@ def serve(defaults: Config | None, /, config_file: Path | None, **arguments: obj
     An application is given as MODULE:APP, the module's dotted name and the variable that holds the
     iproto_server.Application. Modules are also searched for in the current directory.
     """
+    limit = raise_descriptor_limit(NEEDED)
+    if limit < NEEDED:
+        return _refuse(
+            f"the limit of open files is {limit}, and the server needs at least {NEEDED}: raise it with "
+            "ulimit -n, or with LimitNOFILE in a unit of systemd",
+            2,
+        )
     sockets = _passed_sockets()
     config = load_config(arguments, os.environ, config_file, sockets, defaults)
     try:

@@ -21,6 +21,9 @@ SPARE: Final = 4
 RESERVED: Final = 64
 """Descriptors not used for connections by default: files, listening sockets, applications' own."""
 
+NEEDED: Final = 48
+"""Descriptors without which no server starts: Python's own, the event loop's, files and one client."""
+
 _USED_UP: Final = (errno.EMFILE, errno.ENFILE)
 
 

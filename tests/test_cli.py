@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import logging
 import os
+import resource
 import signal
 import socket
 import sys
@@ -86,6 +87,26 @@ class TestServe:
         assert served.config == Config()
         assert served.applications == []
 
+    def test_too_few_descriptors(
+        self, served: FakeServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.setattr(resource, "getrlimit", lambda kind: (16, 16))
+        monkeypatch.setattr(resource, "setrlimit", lambda kind, limits: None)
+        assert main(["serve", "cli_jobs:app"]) == 2
+        assert capsys.readouterr().err.startswith(
+            "iproto-server: the limit of open files is 16, and the server needs at least 48: raise it with "
+        )
+        assert served.config is None
+
+    def test_a_limit_of_descriptors_that_can_be_raised(
+        self, served: FakeServer, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        limits = [(16, 4096)]
+        monkeypatch.setattr(resource, "getrlimit", lambda kind: limits[-1])
+        monkeypatch.setattr(resource, "setrlimit", lambda kind, asked: limits.append(asked))
+        assert main(["serve", "cli_jobs:app"]) == 0
+        assert limits[-1] == (48, 4096)
+
     def test_applications_are_imported_from_the_current_directory(self, served: FakeServer) -> None:
         assert main(["serve", "cli_jobs:app"]) == 0
         assert [application.name for application in served.applications] == ["jobs"]
@@ -165,6 +186,7 @@ class TestRefusals:
             (["serve", "--snap-io-rate-limit", "fast"], '--snap-io-rate-limit: "fast" is not a rate'),
             (["serve", "--net-msg-max", "0"], "--net-msg-max: 0 is out of bounds"),
             (["serve", "jobs"], 'MODULE:APP: "jobs" is not an application: expected MODULE:ATTRIBUTE'),
+            (["serve", "dir/init.lua"], 'MODULE:APP: "dir/init.lua": Lua is not run; an application is'),
             (["serve", "--config", "nowhere.toml"], "cannot read nowhere.toml: No such file or directory"),
             (["server"], "No such command"),
         ],
@@ -300,6 +322,15 @@ class TestProcess:
             assert client.recv(128).startswith(b"Tarantool ")
             process.signal(number)
             assert process.wait() == 0
+
+    def test_a_start_without_an_application_says_so(self) -> None:
+        process = self.process("--listen", "127.0.0.1:0")
+        process.wait_for(r"warn no application is given \(MODULE:APP\): .*only use box and its spaces")
+        assert process.terminate() == 0
+        process = self.process("cli_jobs:app", "--listen", "127.0.0.1:0")
+        process.wait_for("ready to accept requests")
+        assert process.terminate() == 0
+        assert "no application" not in process.output
 
     def test_the_log_can_be_json(self) -> None:
         process = self.process("--listen", "127.0.0.1:0", "--log-format", "json")

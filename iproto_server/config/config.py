@@ -327,6 +327,8 @@ class _File:
 
 
 def _read_file(file: Path, arguments: Mapping[str, object], environment: Mapping[str, str]) -> _File:
+    if str(file) in ("", "."):
+        raise ConfigError("--config: the name of a file is expected: FILE.toml, FILE.yaml or FILE.yml")
     kind = "YAML" if file.suffix in (".yaml", ".yml") else "TOML"
     try:
         text = file.read_text(encoding="utf-8")
@@ -343,7 +345,14 @@ def _read_toml(file: Path, text: str) -> _File:
     try:
         table: dict[str, object] = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{file} is not a TOML file: {error}") from error
+        hint = "" if file.suffix == ".toml" else "; the name of a YAML file ends in .yaml or .yml"
+        raise ConfigError(f"{file} is not a TOML file: {error}{hint}") from error
+    except RecursionError:
+        raise ConfigError(f"{file} is not a TOML file: it is nested too deeply") from None
+    if not table and file.suffix != ".toml":
+        raise ConfigError(
+            f"{file} has no options: they are expected in TOML; the name of a YAML file ends in .yaml or .yml"
+        )
     names = [option.name for option in OPTIONS]
     for key in table:
         if key not in names:

@@ -349,7 +349,8 @@ OPTIONS: tuple[Option, ...] = (
         values.path,
         _MONITORING,
         "FILE",
-        "Append the log to this file. If it is moved away or removed, it is made anew; the call log.rotate "
+        "Append the log to this file; a relative one is in the work directory, and missing directories are "
+        "made. If it is moved away or removed, it is made anew; the call log.rotate "
         "does so at once.",
         default="stderr",
     ),

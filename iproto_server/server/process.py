@@ -56,6 +56,7 @@ def run(
         server = Server(config, applications, import_anew=import_anew, manager=manager)
     except ApplicationConflict as error:
         raise ConfigError(str(error)) from error
+    has_application = bool(applications)
     # A reload may replace them, so no local name may keep them alive.
     del applications
     # Before there is anything to reload, SIGHUP is ignored.
@@ -66,7 +67,9 @@ def run(
     loop = uvloop.new_event_loop()
     try:
         server.open(loop)
-        loop.run_until_complete(_serve(server, manager, lambda: bool(snapshots_asked_for)))
+        loop.run_until_complete(
+            _serve(server, manager, lambda: bool(snapshots_asked_for), has_application=has_application)
+        )
     finally:
         loop.run_until_complete(_end_tasks())
         loop.close()
@@ -105,7 +108,9 @@ def _log_start(server: Server) -> None:
     native.module.warn_if_stale(logger)
 
 
-async def _serve(server: Server, manager: ServiceManager, is_snapshot_due: Callable[[], bool]) -> None:
+async def _serve(
+    server: Server, manager: ServiceManager, is_snapshot_due: Callable[[], bool], *, has_application: bool
+) -> None:
     asked_to_stop = asyncio.Event()
     loop = asyncio.get_running_loop()
 
@@ -126,6 +131,11 @@ async def _serve(server: Server, manager: ServiceManager, is_snapshot_due: Calla
     loop.add_signal_handler(signal.SIGUSR1, server.snapshot_soon)
     _log_start(server)
     logger.info("ready to accept requests%s", ", read-only" if server.config.read_only else "")
+    if not has_application:
+        logger.warning(
+            "no application is given (MODULE:APP): there are no queues and no other procedures; clients can "
+            "only use box and its spaces"
+        )
     manager.ready(server.describe)
     if is_snapshot_due():
         server.snapshot_soon()

@@ -273,6 +273,27 @@ class TestErrorsSayWhereTheyAre:
         with pytest.raises(ConfigError, match="is not a TOML file"):
             load_config(file=path)
 
+    def test_a_file_that_is_nested_too_deeply(self, tmp_path: Path) -> None:
+        message = refusal_of_file(tmp_path, f"listen = {'[' * 5000}")
+        assert message == "server.toml is not a TOML file: it is nested too deeply"
+
+    @pytest.mark.parametrize("text", ["", "# only a comment"])
+    def test_an_empty_file_without_the_name_of_a_format(self, tmp_path: Path, text: str) -> None:
+        path = tmp_path / "server"
+        path.write_text(text)
+        with pytest.raises(ConfigError, match=r"server has no options: they are expected in TOML; .* \.yml$"):
+            load_config(file=path)
+
+    def test_yaml_in_a_file_without_the_name_of_a_format(self, tmp_path: Path) -> None:
+        path = tmp_path / "server"
+        path.write_text("wal: {mode: none}")
+        with pytest.raises(ConfigError, match=r"is not a TOML file: .*; the name of a YAML file ends in"):
+            load_config(file=path)
+
+    def test_an_empty_name_of_a_file(self) -> None:
+        with pytest.raises(ConfigError, match=r"^--config: the name of a file is expected: FILE\.toml"):
+            load_config(file=Path(""))
+
     def test_a_file_that_is_not_there(self, tmp_path: Path) -> None:
         with pytest.raises(ConfigError, match=r"^cannot read .*nowhere.toml: No such file or directory$"):
             load_config(file=tmp_path / "nowhere.toml")

@@ -61,8 +61,23 @@ class InstanceOptions:
     found: Mapping[Key, Found]
 
 
+_SEXAGESIMAL: Final = re.compile(r"[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?")
+_VALUES_MAX: Final = 100_000
+"""Values of a file with all its aliases replaced; real files have hundreds."""
+_UNREADABLE: Final = (AttributeError, LookupError, OverflowError, TypeError)
+"""What PyYAML raises for a wrong value behind a tag, such as `!!bool maybe`."""
+
+
 class _Loader(yaml.SafeLoader):
-    """PyYAML's safe loader, which refuses a key that a mapping has twice."""
+    """PyYAML's safe loader, which refuses a key that a mapping has twice, and takes `10:30` for a text.
+
+    YAML 1.1 takes it for a number to the base of 60; Tarantool does not.
+    """
+
+    def resolve(self, kind: type[yaml.Node], value: Any, implicit: Any) -> Any:
+        if kind is yaml.ScalarNode and implicit[0] and _SEXAGESIMAL.fullmatch(value):
+            return self.DEFAULT_SCALAR_TAG
+        return super().resolve(kind, value, implicit)
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen: set[object] = set()
@@ -101,6 +116,11 @@ def read_instance(text: str, name: str | None, environment: Mapping[str, str]) -
         loaded = yaml.load(text, _Loader)
     except yaml.YAMLError as error:
         raise ValueError(f"it is not a YAML file: {_yaml_reason(error)}") from error
+    except _UNREADABLE as error:
+        raise ValueError("it is not a YAML file: a value does not fit its tag") from error
+    except RecursionError:
+        raise ValueError("it is not a YAML file: it is nested too deeply") from None
+    _check_finite(loaded)
     cluster = _mapping(loaded, "the file")
     _check_names(cluster, CLUSTER, "")
     instances = dict(_instances(cluster))
@@ -123,6 +143,27 @@ def _yaml_reason(error: yaml.YAMLError) -> str:
     mark = getattr(error, "problem_mark", None)
     reason = getattr(error, "problem", None) or "it cannot be read"
     return reason if mark is None else f"line {mark.line + 1}, column {mark.column + 1}: {reason}"
+
+
+def _check_finite(loaded: object) -> None:
+    """Raise ValueError if aliases make a value a part of itself, or more values than any file has."""
+    sizes: dict[int, int | None] = {}
+
+    def size(value: object) -> int:
+        if not isinstance(value, list | dict):
+            return 1
+        if id(value) in sizes:
+            known = sizes[id(value)]
+            if known is None:
+                raise ValueError("an alias leads to a value that contains it")
+            return known
+        sizes[id(value)] = None
+        items = value.values() if isinstance(value, dict) else value
+        total = sizes[id(value)] = 1 + sum(map(size, items))
+        return total
+
+    if size(loaded) > _VALUES_MAX:
+        raise ValueError(f"with its aliases replaced, the file has more than {_VALUES_MAX:,} values")
 
 
 def _mapping(value: object, path: str) -> Mapping[str, object]:

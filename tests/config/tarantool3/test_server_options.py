@@ -34,6 +34,11 @@ groups:
           two: {wal: {mode: write}}
 """
 
+ALIASES = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"a{number}: &a{number} [{', '.join([f'*a{number - 1}'] * 10)}]\n" for number in range(1, 12)
+)
+"""A short file of a million million values."""
+
 
 def load(
     tmp_path: Path,
@@ -507,6 +512,15 @@ class TestRefusals:
             ("1: 2", "line 1, column 1: the key 1 is not a text"),
             ("wal: [", "it is not a YAML file: line 1, column 7: expected the node content"),
             ("a: !!python/object:os.system {}", "could not determine a constructor for the tag"),
+            ("a: !!bool maybe", "it is not a YAML file: a value does not fit its tag"),
+            ("a: !!timestamp b", "it is not a YAML file: a value does not fit its tag"),
+            ("process: &a {title: *a}", "an alias leads to a value that contains it"),
+            ("wal: &a [*a]", "an alias leads to a value that contains it"),
+            (f"a: {'[' * 5000}", "it is not a YAML file: it is nested too deeply"),
+            (ALIASES, "with its aliases replaced, the file has more than 100,000 values"),
+            ("snapshot: {by: {interval: 10:30}}", 'snapshot.by.interval: "10:30" is not a time: expected'),
+            ("snapshot: {by: {interval: 1:30.5}}", 'snapshot.by.interval: "1:30.5" is not a time'),
+            ("iproto:\n  net_msg_max: 1:30", 'iproto.net_msg_max: "1:30" is not a whole number'),
             ("roles: a", "roles: a list of names is expected"),
             ("roles_cfg: [a]", "roles_cfg: a mapping of names to values is expected"),
         ],
