@@ -77,7 +77,7 @@ class _Loader(yaml.SafeLoader):
     def resolve(self, kind: type[yaml.Node], value: Any, implicit: Any) -> Any:
         if kind is yaml.ScalarNode and implicit[0] and _SEXAGESIMAL.fullmatch(value):
             return self.DEFAULT_SCALAR_TAG
-        return super().resolve(kind, value, implicit)
+        return super().resolve(kind, value, implicit)  # type: ignore[no-untyped-call]
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen: set[object] = set()
