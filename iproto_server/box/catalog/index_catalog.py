@@ -65,7 +65,7 @@ class IndexCatalog:
             indexes = dict(space.indexes)
             indexes.pop(index_id, None)
             return self._set_indexes(space, indexes, space.bsize if index_id else 0)
-        new = served_index(new, old, self._registry.version_loaded)
+        new = served_index(new, old, self._registry.version_loaded, self._registry.written_by)
         if old is not None and old[:2] != new[:2]:
             raise BoxError(ErrorCode.UNSUPPORTED, "This server", "changing the id of an index")
         return self._set_indexes(space, self._indexes_with(space, new), space.bsize)

@@ -95,7 +95,9 @@ class SpaceRegistry:
         Raises:
             BoxError: the key does not fit.
         """
-        space = self.spaces.get(space_id) or self.spaces.get(_SHOWN_WITHOUT_VIEW.get(space_id, 0))
+        space = self.spaces.get(space_id)
+        if space is None:
+            space = self.spaces.get(_SHOWN_WITHOUT_VIEW.get(space_id, 0))
         if space is None:
             return []
         found = space.select(index_id, IteratorType.EQ, 0, _EVERYTHING, key)

@@ -468,3 +468,16 @@ def test_a_log_row_without_a_field_is_named(
     write_log(tmp_path, {1: 5}, [[(kind, codec.pack(body))]])
     verify(tmp_path, Case(SPACE, [], f"Missing mandatory field '{what}' in request"))
     assert [list(row) for row in start(tmp_path, force=True)[0].space.jobs.select()] == [[1, "R"]]
+
+
+def test_no_client_makes_what_the_next_start_refuses(tmp_path: Path) -> None:
+    """The database is that of Tarantool 3, so another start reads each row as Tarantool 3 would."""
+    write_snapshot(tmp_path, base(), NEW, SPACE, space_row({"type": "normal"}))
+    box, _ = start(tmp_path)
+    with pytest.raises(BoxError, match="sort_order = 'desc'"):
+        box.space._index.replace(index_row({}, sort_order="desc"))
+    with pytest.raises(BoxError, match="the options 'type' and 'temporary' together"):
+        box.space._space.update(ID, [("=", 5, {"type": "normal", "temporary": False})])
+    box.space._index.replace(index_row({}, sort_order="asc"))
+    save(box, tmp_path, {1: 9})
+    start(tmp_path)

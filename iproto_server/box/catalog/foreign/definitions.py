@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from iproto_server.box.catalog.foreign.versions import WITH_DEFAULTS, Version
+from iproto_server.box.catalog.foreign.versions import UNKNOWN, WITH_DEFAULTS, Version
 from iproto_server.box.types.field_type import FieldType
 from iproto_server.errors import BoxError, ErrorCode
 
@@ -88,6 +88,8 @@ def served_space(
         old = _map(before, _FLAGS)
         if version is not None:
             _check_space_options(flags)
+        if _TYPE_OPTION in flags and _TEMPORARY in flags:
+            raise unserved("the options 'type' and 'temporary' together")
         flags = {
             name: value
             for name, value in flags.items()
@@ -104,13 +106,16 @@ def served_space(
     return flags, [_served_field(field, old_fields, version) for field in fields], is_temporary
 
 
-def served_index(row: Sequence[Any], before: Sequence[Any] | None, version: Version | None) -> list[Any]:
+def served_index(
+    row: Sequence[Any], before: Sequence[Any] | None, version: Version | None, database: Version = UNKNOWN
+) -> list[Any]:
     """Return a row of `_index` as Tarantool 2.6 would have written it.
 
     Parameters:
         row: the row.
         before: the row that it replaces; None for a new index.
         version: the version that has written the row; None if a client writes it.
+        database: the version of the database, which decides what the row means at the next start.
 
     Raises:
         BoxError: UNSUPPORTED (5) for an option or a field type that this server does not have.
@@ -127,6 +132,8 @@ def served_index(row: Sequence[Any], before: Sequence[Any] | None, version: Vers
             if not (name in _INDEX_OPTIONS_KEPT and (version is not None or _has(old, name, value)))
         }
     parts = row[_PARTS] if len(row) > _PARTS else None
+    if isinstance(parts, list) and max(database, version or UNKNOWN) >= WITH_DEFAULTS:
+        _check_orders(parts)
     if isinstance(parts, list) and (
         version is not None or (before is not None and before[_PARTS:] == row[_PARTS:])
     ):
@@ -147,8 +154,6 @@ def _check_space_options(flags: Mapping[Any, Any]) -> None:
     type_name = flags.get(_TYPE_OPTION, "normal")
     if not isinstance(type_name, str) or type_name not in _TYPES_OF_SPACES:
         raise unserved(f"the space type {type_name!r}")
-    if _TYPE_OPTION in flags and _TEMPORARY in flags:
-        raise unserved("the options 'type' and 'temporary' together")
 
 
 def _is_empty_constraint(name: object, value: object, version: Version | None) -> bool:
@@ -181,6 +186,13 @@ def _served_field(field: Any, before: Sequence[Any], version: Version | None) ->
 # -- indexes --
 
 
+def _check_orders(parts: Sequence[Any]) -> None:
+    for part in parts:
+        order = part.get("sort_order") if isinstance(part, dict) else None
+        if isinstance(order, str) and order.lower() == "desc":
+            raise unserved("the option sort_order = 'desc' of an index part")
+
+
 def _served_part(part: Any, version: Version | None) -> Any:
     """A part of an index without the option `exclude_null`."""
     if isinstance(part, list):
@@ -192,9 +204,6 @@ def _served_part(part: Any, version: Version | None) -> Any:
     if version is not None:
         _check_names(part, _PART_OPTIONS, "of an index part")
         _check_type(part.get("type", "any"), "of an index part")
-        order = part.get("sort_order", "asc")
-        if version >= WITH_DEFAULTS and isinstance(order, str) and order.lower() == "desc":
-            raise unserved("the option sort_order = 'desc' of an index part")
     if part.get("exclude_null"):
         raise unserved("exclude_null in an index part")
     return {name: value for name, value in part.items() if name != "exclude_null"}
