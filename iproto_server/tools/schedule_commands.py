@@ -50,7 +50,7 @@ iproto-server schedule 127.0.0.1:3301 nightly mails '30 2 * * *' --timezone Euro
 )
 @click.option(
     "--missed",
-    type=Choice("way", ("latest", "all", "none")),
+    type=Choice("rule for missed times", ("latest", "all", "none")),
     default="latest",
     help="For which missed due times tasks are put.  [default: latest]",
 )

@@ -442,7 +442,7 @@ class TestCommandLine:
         ("arguments", "reason"),
         [
             ([], "Missing argument 'FILE...'"),
-            (["--format", "xml", "x"], "'xml' is not one of 'yaml', 'json', 'lua'"),
+            (["--format", "xml", "x"], 'unknown format "xml": choose yaml, json or lua'),
             (["--from", "-1", "x"], "-1 is not in the range"),
             (["--to", "many", "x"], "'many' is not a valid integer"),
             (["--replica", "32", "x"], "32 is not in the range"),

@@ -46,7 +46,9 @@ def test_it_is_printed(kind: str) -> None:
 def test_something_else_is_refused() -> None:
     done = run("dashboard", "kibana")
     assert done.status == 2
-    assert done.errors == ["Invalid value for 'grafana|alerts': 'kibana' is not one of 'grafana', 'alerts'."]
+    assert done.errors == [
+        "Invalid value for 'grafana|alerts': unknown kind \"kibana\": choose grafana or alerts"
+    ]
 
 
 def test_the_dashboard_is_whole() -> None:

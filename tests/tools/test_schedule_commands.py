@@ -99,7 +99,7 @@ def test_there_is_no_such_schedule(uri: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (("--missed", "some"), "'some' is not one of 'latest', 'all', 'none'"),
+        (("--missed", "some"), 'unknown rule for missed times "some": choose latest, all or none'),
         (("--options", "{"), "this is no JSON"),
         (("--options", "[1]"), 'give an object such as {"pri": 1}'),
     ],
