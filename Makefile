@@ -66,7 +66,7 @@ TEST_PROGRAMS := tarantool:tarantool tarantoolctl:tarantool java:default-jre-hea
 	MR/Tarantool/Box.pm:libmr-tarantool-perl beanstalkd:beanstalkd redis-server:redis-server \
 	systemd-analyze:systemd
 
-.PHONY: help run check check-engine engine-library check-asan test check-durations crash worker-kills docs fuzz fuzz-asan queue-streams diff lint bench bench-pieces bench-baselines bench-persistence bench-misbehaviour bench-faults bench-metrics bench-policies bench-queues bench-pipeline bench-server-read format test-programs node-packages clean
+.PHONY: help run check check-engine engine-library check-asan test check-durations crash worker-kills docs fuzz fuzz-asan queue-streams diff lint bench bench-pieces bench-baselines bench-persistence bench-misbehaviour bench-faults bench-metrics bench-policies bench-queues bench-slices bench-pipeline bench-server-read format test-programs node-packages clean
 
 run: $(VENV)/.installed ## serve the tutorial's queue on 127.0.0.1:3301 with its data in ./data: PORT=3301
 	$(IN_VENV)/iproto-server serve queue_lua_compat.tutorial:app --listen 127.0.0.1:$(PORT) --work-dir ./data
@@ -170,6 +170,9 @@ bench-policies: $(BENCH_VENV)/.installed ## cost of limits of attempts, retries,
 
 bench-queues: $(BENCH_VENV)/.installed ## busy sub-queues and bulk calls of the queues
 	$(BENCH_VENV)/bin/python -m bench.scenarios.tubes $(BENCH_ARGS)
+
+bench-slices: $(VENV)/.installed-for-tests ## longest turn of the event loop for every call on a million tasks
+	$(IN_VENV)/python -m bench.scenarios.slices $(BENCH_ARGS)
 
 bench-pipeline: $(VENV)/.installed-for-tests ## Spark reading snapshots and logs
 	$(IN_VENV)/python -m bench.scenarios.spark_read $(BENCH_ARGS)

@@ -13,7 +13,7 @@ from queue_lua_compat.retries import Retries
 
 logger = logging.getLogger("queue_lua_compat.task_owners")
 
-RELEASES: Final = 100
+RELEASES: Final = 50
 """The number of tasks of a closed session that are released at once."""
 
 

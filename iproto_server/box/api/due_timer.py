@@ -17,7 +17,7 @@ from iproto_server.box.tuple.tuple import Tuple
 
 logger = logging.getLogger("iproto_server.due_timer")
 
-PASS_SIZE: Final = 100
+PASS_SIZE: Final = 50
 """The number of items that one pass processes; the next pass follows in the next loop iteration."""
 FAILING_MAX: Final = 1000
 """The number of failing items that are remembered. If there are more, whole passes pause."""

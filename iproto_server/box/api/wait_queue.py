@@ -12,7 +12,7 @@ from iproto_server.box.api.core import BoxCore
 from iproto_server.box.api.waiter import STILL_WAITING, Waiter
 from iproto_server.errors import BoxError, ErrorCode
 
-WAKES: Final = 100
+WAKES: Final = 50
 """The maximum number of waiters that are resumed in one go."""
 
 

@@ -7,8 +7,6 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any, TypeVar
 
-from iproto_server import ManualClock, Timer
-
 Result = TypeVar("Result")
 
 
@@ -46,19 +44,3 @@ class Meter:
     def _profile(self, frame: FrameType, event: str, argument: object) -> None:
         if event in ("call", "c_call"):
             self._count += 1
-
-
-class MeteredClock(ManualClock):
-    """A clock whose timers are measured: each is a turn of the event loop."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.meter = Meter()
-
-    def call_later(self, delay: float, callback: Callable[[], None]) -> Timer:
-        """See `ManualClock`."""
-        return super().call_later(delay, lambda: self.meter.run(callback))
-
-    def call_at(self, moment: float, callback: Callable[[], None]) -> Timer:
-        """See `ManualClock`."""
-        return super().call_at(moment, lambda: self.meter.run(callback))

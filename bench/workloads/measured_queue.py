@@ -1,11 +1,17 @@
-"""A server of one dialect without sockets, with many tasks in each state, whose turns are measured."""
+"""A server of one dialect without sockets, with many tasks in each state, whose turns are measured.
+
+A turn is what runs until the event loop serves others: a call, or a timer.
+"""
 
 from __future__ import annotations
 
+import heapq
 import inspect
-from typing import Any, Final, cast
+import math
+from collections.abc import Callable
+from typing import Any, Final, Protocol, TypeVar, cast
 
-from iproto_server import Application, Box, Waiter
+from iproto_server import Application, Box, Timer, Waiter
 from iproto_server.app import Procedures
 from iproto_server.server.applications.application_queues import ApplicationQueues
 from iproto_server.server.operator_calls import PREFIX, OperatorCalls
@@ -13,16 +19,78 @@ from iproto_server.server.operator_view import OperatorView
 from iproto_server.server.schedules.schedule_calls import ScheduleCalls
 from iproto_server.server.schedules.scheduler import Scheduler
 from queue_lua_compat.legacy import LegacyQueue
+from queue_lua_compat.tubes.driver import drivers
 from queue_lua_compat.tubes.procedures import METHODS
 from queue_lua_compat.tubes.procedures import Procedures as TubeProcedures
 from queue_lua_compat.tubes.queue import Queue
 from queue_lua_compat.tubes.tube import Tube
 from queue_lua_compat.tutorial import TutorialQueue
-from tests.queue_lua_compat.slices.meter import MeteredClock
-from tests.queue_lua_compat.tubes.tubes_server import core_drivers
 
 PAGE: Final = 1000
 DELAY: Final = 1e6
+_NEVER: Final = 1e9
+
+Result = TypeVar("Result")
+
+
+class Meter(Protocol):
+    """Measures turns."""
+
+    def run(self, function: Callable[..., Result], *arguments: Any) -> Result:
+        """Call a function, and measure the turn."""
+
+
+class MeteredClock:
+    """A clock that stands still until it is advanced, for many timers, which are measured.
+
+    Parameters:
+        meter: measures them.
+    """
+
+    def __init__(self, meter: Meter) -> None:
+        self._meter = meter
+        self._now_ns = 1_600_000_000_000_000_000
+        self._timers: list[tuple[int, int, _Timer]] = []
+        self._set = 0
+
+    def time_ns(self) -> int:
+        """See `Clock`."""
+        return self._now_ns
+
+    def call_later(self, delay: float, callback: Callable[[], None]) -> Timer:
+        """See `Clock`."""
+        return self._add(self._now_ns + math.ceil(min(delay, _NEVER) * 1e9), callback)
+
+    def call_at(self, moment: float, callback: Callable[[], None]) -> Timer:
+        """See `Clock`."""
+        return self._add(math.ceil(min(moment, self._now_ns / 1e9 + _NEVER) * 1e6) * 1000, callback)
+
+    def advance(self, seconds: float) -> None:
+        """Advance the clock; due timers run in order, each as a turn of its own."""
+        end = self._now_ns + round(seconds * 1e9)
+        while self._timers and self._timers[0][0] <= end:
+            moment, _, timer = heapq.heappop(self._timers)
+            self._now_ns = max(self._now_ns, moment)
+            if timer.callback is not None:
+                self._meter.run(timer.callback)
+        self._now_ns = end
+
+    def _add(self, moment: int, callback: Callable[[], None]) -> Timer:
+        self._set += 1
+        timer = _Timer(callback)
+        heapq.heappush(self._timers, (max(moment, self._now_ns), self._set, timer))
+        return timer
+
+
+class _Timer:
+    """A scheduled call."""
+
+    def __init__(self, callback: Callable[[], None]) -> None:
+        self.callback: Callable[[], None] | None = callback
+
+    def cancel(self) -> None:
+        """See `Timer`."""
+        self.callback = None
 
 
 class Caller:
@@ -68,13 +136,15 @@ class World:
     Parameters:
         dialect: "tutorial", "legacy", or a type of tubes.
         many: the number of tasks in each state that the dialect has.
+        meter: measures the turns.
+        has_data_index: whether the older queue has the index that the first `put_unique` creates.
     """
 
-    def __init__(self, dialect: str, many: int) -> None:
+    def __init__(self, dialect: str, many: int, meter: Meter, *, has_data_index: bool = False) -> None:
         self.dialect = dialect
         self.many = many
-        self.clock = MeteredClock()
-        self.meter = self.clock.meter
+        self.meter = meter
+        self.clock = MeteredClock(meter)
         self.box = Box(clock=self.clock)
         self.application = Application("queues")
         match dialect:
@@ -83,7 +153,7 @@ class World:
             case "legacy":
                 LegacyQueue(self.application)
             case _:
-                TubeProcedures(self.application, Queue(self.application, core_drivers()))
+                TubeProcedures(self.application, Queue(self.application, drivers))
         for setup in self.application.setups:
             self.box.run(self.box.session.background, setup, self.box)
         self.procedures = Procedures([self.application])
@@ -99,8 +169,8 @@ class World:
                 self.client.call("queue.create_tube", name, dialect, {})
         elif self.is_legacy:
             for name in ("jobs", "other"):
-                # The first call in a space creates an index, in one piece.
-                self.client.call("queue.put_unique", 0, name, 0, 0, 0, 0, "x")
+                put = "queue.put_unique" if has_data_index else "queue.put"
+                self.client.call(put, 0, name, 0, 0, 0, 0, "x")
 
     @property
     def is_legacy(self) -> bool:
@@ -146,6 +216,10 @@ class World:
                         self.client.call("operator.bury", self.name(), tasks[start : start + PAGE])
 
     def _put(self, count: int, delay: float) -> None:
+        for start in range(0, count, PAGE):
+            self._put_page(min(PAGE, count - start), delay)
+
+    def _put_page(self, count: int, delay: float) -> None:
         if self.is_tube:
             options = [
                 {**({"delay": delay} if delay else {}), "utube": f"{number} {self.clock.time_ns()}"}

@@ -1,0 +1,161 @@
+"""The longest turn of the event loop for every call of clients and operators on many tasks.
+
+    python -m bench.scenarios.slices [--tasks N] [--dialects NAME ...] [--tubes N]
+
+A turn is what runs until other clients are served. Each is measured in processor time of its thread, so that
+other processes do not count. There are neither sockets nor files: a turn ends before its rows are written.
+"""
+
+from __future__ import annotations
+
+import gc
+import logging
+import subprocess
+import sys
+import time
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+
+from bench.lib.table import Table
+from bench.workloads.call_arguments import ALL, arguments_of, calls_to_measure, expected_failure, method_of
+from bench.workloads.measured_queue import PAGE, Caller, World
+from iproto_server import BoxError, Waiter
+
+Result = TypeVar("Result")
+
+TASKS: Final = 1_000_000
+TUBES: Final = 10_000
+WAITERS: Final = 10_000
+DIALECTS: Final = ("tutorial", "legacy", "fifottl")
+MANY_TUBES: Final = "tubes"
+_HEAD: Final = ("call", "turns", "longest, ms", "all, ms")
+
+
+class ProcessorTime:
+    """Measures turns in processor time."""
+
+    def __init__(self) -> None:
+        self._turns: list[float] | None = None
+
+    def begin(self) -> None:
+        """Begin to measure."""
+        gc.collect()
+        self._turns = []
+
+    def end(self, name: str) -> tuple[str, ...]:
+        """Return the line of the table about what was measured."""
+        turns, self._turns = self._turns or [0.0], None
+        return (name, f"{len(turns):,}", f"{max(turns) * 1e3:.1f}", f"{sum(turns) * 1e3:,.0f}")
+
+    def run(self, function: Callable[..., Result], *arguments: Any) -> Result:
+        """Call a function, and measure the turn."""
+        if self._turns is None:
+            return function(*arguments)
+        begun = time.thread_time()
+        try:
+            return function(*arguments)
+        finally:
+            self._turns.append(time.thread_time() - begun)
+
+
+def measure(dialect: str, tasks: int) -> list[tuple[str, ...]]:
+    """Measure every call of a dialect.
+
+    Parameters:
+        dialect: one of `World`.
+        tasks: the number of tasks of all states together.
+    """
+    meter = ProcessorTime()
+    world = World(dialect, 1, meter)
+    world.many = tasks // len(world.states)
+    lines: list[tuple[str, ...]] = []
+    for name, signature in calls_to_measure(world).items():
+        world.prepare()
+        arguments = arguments_of(world, name, signature)
+        meter.begin()
+        try:
+            world.client.call(name, *arguments)
+        except BoxError as error:
+            if expected_failure(dialect, method_of(name)) not in error.message:
+                raise
+        lines.append(meter.end(name.replace(":", " ")))
+        if name in ("operator.drain", "operator.pause"):
+            world.client.call("operator.resume", world.name())
+    world.prepare()
+    take = "take_many" if dialect != "fifottl" else ".tube.jobs:take_many"
+    worker, where = Caller(world), ((0, "jobs") if dialect == "legacy" else ())
+    taken = len(worker.call(f"queue.{take.removeprefix('.')}", *where, ALL, 0))
+    meter.begin()
+    worker.close()
+    lines.append(meter.end(f"end of a session with {taken:,} tasks"))
+    world.prepare()
+    meter.begin()
+    world.clock.advance(2e6)
+    lines.append(meter.end(f"{world.many:,} tasks are due at one moment"))
+    world.client.call("operator.pause", world.name())
+    name = f"queue.{take.removeprefix('.').replace('take_many', 'take')}"
+    procedure = world.procedures.by_name.get(name) or world.procedures.find(name)
+    assert procedure is not None
+    waiters: list[Waiter] = [
+        world.box.run(worker.session, procedure.function, world.box, *where, 100)
+        for worker in [Caller(world)]
+        for _ in range(WAITERS)
+    ]
+    meter.begin()
+    world.client.call("operator.resume", world.name())
+    world.clock.advance(0)
+    lines.append(meter.end(f"{sum(waiter.is_done for waiter in waiters):,} waiting takes are served"))
+    return lines
+
+
+def measure_tubes(tubes: int) -> list[tuple[str, ...]]:
+    """Measure the calls that look for a queue among many."""
+    meter = ProcessorTime()
+    world = World("fifottl", 10, meter)
+    for number in range(tubes - 1):
+        world.client.call("queue.create_tube", f"tube{number}", "fifottl", {})
+    world.prepare()
+    lines: list[tuple[str, ...]] = []
+    for name, arguments in (
+        ("queue.create_tube", ["last", "fifottl", {}]),
+        ("queue.tube.last:drop", []),
+        ("queue.statistics", []),
+        ("operator.queue", ["jobs"]),
+        ("operator.queues", [{"limit": PAGE}]),
+        ("operator.queues", [{"limit": PAGE, "after": "tube5"}]),
+        ("operator.sessions", [{"limit": PAGE}]),
+        ("operator.tasks", ["jobs", {"limit": PAGE}]),
+        ("operator.put", ["jobs", "x", {}]),
+        ("operator.pause", ["jobs"]),
+    ):
+        meter.begin()
+        world.client.call(name, *arguments)
+        lines.append(meter.end(name.replace(":", " ")))
+    return lines
+
+
+def main(arguments: list[str]) -> None:
+    """Run the scenario, each dialect in a process of its own."""
+    parser = ArgumentParser(prog="bench.scenarios.slices", description=__doc__)
+    parser.add_argument("--tasks", type=int, default=TASKS)
+    parser.add_argument("--tubes", type=int, default=TUBES)
+    parser.add_argument("--dialects", nargs="+", default=[*DIALECTS, MANY_TUBES])
+    given: Namespace = parser.parse_args(arguments)
+    if len(given.dialects) > 1:
+        for dialect in given.dialects:
+            numbers = ["--tasks", str(given.tasks), "--tubes", str(given.tubes)]
+            subprocess.run(
+                [sys.executable, "-m", "bench.scenarios.slices", *numbers, "--dialects", dialect], check=True
+            )
+        return
+    logging.disable(logging.CRITICAL)
+    [dialect] = given.dialects
+    is_many = dialect == MANY_TUBES
+    lines = measure_tubes(given.tubes) if is_many else measure(dialect, given.tasks)
+    title = f"{given.tubes:,} tubes" if is_many else f"{dialect}, {given.tasks:,} tasks"
+    print(Table(title, _HEAD, lines).markdown(), flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
