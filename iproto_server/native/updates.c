@@ -5,6 +5,7 @@
 
 static PyTypeObject *operations_type;
 enum { REQUEST, OPERATIONS_SLOTS };
+enum { MANY_OPERATIONS = 4000 }; /* LARGEST_OPERATION_COUNT of box/update/operation.py */
 static Slot operations_slots[OPERATIONS_SLOTS] = {{"request", 0}};
 
 /* -- reading operations. Each returns 0, maybe with an exception, where Python has to do it -- */
@@ -271,13 +272,17 @@ static int exchange(PyObject *space, PyObject *key, PyObject *old, PyObject *new
     return done;
 }
 
-/* Change a row that is there. Returns the new row, a new reference; NULL, maybe without an exception. */
-static PyObject *change(PyObject *space, PyObject *key, PyObject *old, const UpdateOperations *operations)
+/* Change a row that is there, whose packed form may have been changed already: then that is `changed`. Returns the new
+ * row, a new reference; NULL, maybe without an exception. */
+static PyObject *change(PyObject *space, PyObject *key, PyObject *old, PyObject *changed,
+                        const UpdateOperations *operations)
 {
     UpdatedRow updated;
-    PyObject *raw = apply(&updated, operations, old, SPACE(space, DOUBLES)), *format = SPACE(space, FORMAT);
+    PyObject *raw = apply(&updated, operations, changed, SPACE(space, DOUBLES)), *format = SPACE(space, FORMAT);
     PyObject *new = raw ? stored_tuple(raw, format) : NULL, *old_row = new ? stored_tuple(old, format) : NULL;
     Py_XDECREF(raw);
+    if (changed != old)
+        updated.first_moved = 0; /* it is not known where the first ones have changed it */
     if (!old_row || exchange(space, key, old_row, new, &updated, operations->is_plain) <= 0)
         Py_CLEAR(new);
     Py_XDECREF(old_row);
@@ -290,7 +295,57 @@ static PyObject *update(PyObject *space, PyObject *index_id, const Key *key,
     PyObject *primary_key, *row, *new;
     if (!space_is_usual(space) || space_locate(space, index_id, key, &primary_key, &row) <= 0)
         return NULL;
-    new = row ? change(space, primary_key, row, operations) : Py_NewRef(Py_None);
+    new = row ? change(space, primary_key, row, row, operations) : Py_NewRef(Py_None);
+    Py_XDECREF(primary_key);
+    Py_XDECREF(row);
+    return new;
+}
+
+/* Whether operations only replace, insert and delete fields: the others depend on what others have done to a field. */
+static int are_simple(const UpdateOperations *operations)
+{
+    int place = 0;
+    while (place < operations->count && strchr("=!#", operations->all[place].opcode))
+        place++;
+    return place == operations->count;
+}
+
+/* Apply operations to a packed row, part by part, but for the last ones, which are left in `operations`. Returns the row
+ * to which these apply, a new reference; NULL, maybe without an exception. */
+static PyObject *apply_first(UpdateOperations *operations, const PackedOperations *packed, PyObject *row, PyObject *places)
+{
+    uint32_t left, part = UPDATE_OPERATIONS_MAX;
+    Position at = msgpack_array(packed->at, packed->end, &left);
+    int is_plain = 1;
+    row = at && left && left <= MANY_OPERATIONS ? Py_NewRef(row) : NULL;
+    while (row) {
+        int is_read = update_read_next(operations, &at, packed->end, left < part ? left : part, packed->index_base,
+                                       packed->names ? field_of : NULL, packed->names);
+        if (!is_read || !are_simple(operations) || (left <= part && at != packed->end)) {
+            Py_CLEAR(row);
+            break;
+        }
+        operations->is_plain = is_plain &= operations->is_plain;
+        if (left <= part)
+            break;
+        left -= part;
+        UpdatedRow changed;
+        Py_SETREF(row, apply(&changed, operations, row, places));
+    }
+    return row;
+}
+
+/* The same as `update` with more operations than can be read at once. */
+static PyObject *update_in_parts(PyObject *space, PyObject *index_id, const Key *key, const PackedOperations *packed)
+{
+    PyObject *primary_key, *row, *new = NULL;
+    UpdateOperations last;
+    if (!space_is_usual(space) || space_locate(space, index_id, key, &primary_key, &row) <= 0)
+        return NULL;
+    PyObject *changed = row ? apply_first(&last, packed, row, SPACE(space, DOUBLES)) : NULL;
+    if (changed)
+        new = change(space, primary_key, row, changed, &last);
+    Py_XDECREF(changed);
     Py_XDECREF(primary_key);
     Py_XDECREF(row);
     return new;
@@ -305,7 +360,7 @@ static int store_or_change(PyObject *space, Quick *primary, PyObject *row, const
     PyObject *old = tree_object_get(primary->tree, key);
     int done = -1;
     if (old)
-        done = (changed = change(space, key, old, operations)) ? 1 : PyErr_Occurred() ? -1 : 0;
+        done = (changed = change(space, key, old, old, operations)) ? 1 : PyErr_Occurred() ? -1 : 0;
     else if (!PyErr_Occurred())
         done = space_change(space, key, Py_None, row, SPACE(space, SECONDARIES));
     Py_XDECREF(changed);
@@ -341,7 +396,9 @@ PyObject *space_update_packed(PyObject *space, PyObject *index_id, const Key *ke
                               const PackedOperations *packed)
 {
     UpdateOperations read;
-    return read_packed_operations(&read, packed) ? update(space, index_id, key, &read) : NULL;
+    if (read_packed_operations(&read, packed))
+        return update(space, index_id, key, &read);
+    return read.problem == UPDATE_TOO_MANY ? update_in_parts(space, index_id, key, packed) : NULL;
 }
 
 PyObject *space_update_given(PyObject *space, PyObject *index_id, const Key *key,

@@ -177,6 +177,67 @@ def test_random_requests_that_are_logged_and_undone(written: list[bytes], undone
         assert rows_of(compiled) | {TEMPORARY: None} == before | {TEMPORARY: None}
 
 
+many_operations = st.lists(
+    st.tuples(st.sampled_from("!!!!!===#"), st.integers(1, 8), values | st.integers(1, 3)).map(list)
+    | st.sampled_from([["!", -1, "end"], ["!", 1, 5], ["#", 2, 1], ["=", 1, 7], ["!", "rank", 7]]),
+    min_size=30,
+    max_size=130,
+)
+"""More than the core takes at once, of which most succeed."""
+few_that_depend_on_others = st.lists(
+    st.tuples(st.sampled_from("+-&|^"), st.integers(1, 3), st.integers(1, 3)).map(list), max_size=1
+)
+
+
+@pytest.mark.slow
+@examples(60)
+@given(
+    st.lists(
+        st.tuples(st.sampled_from([PLAIN, RANKED, HASHED]), many_operations, few_that_depend_on_others),
+        max_size=4,
+    )
+)
+def test_many_operations(changes: list[tuple[int, list[Any], list[Any]]]) -> None:
+    compiled, python = sides()
+    for side in (compiled, python):
+        for space in (PLAIN, RANKED, HASHED):
+            side.handle(store(RequestType.REPLACE, space, [1, 1, "a", *range(10)]))
+            side.handle(store(RequestType.REPLACE, space, [2, 7, "b"]))
+    for space, many, few in changes:
+        for frame in (update(space, [1], 0, 0, many + few), update(space, [9], 0, 0, many)):
+            assert compiled.handle(frame) == python.handle(frame)
+    assert compiled.state() == python.state()
+    assert rows_of(compiled) == rows_of(python)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        [["!", 1, number] for number in range(4000)],
+        [["!", 1, number] for number in range(4001)],
+        [["!", -1, number] for number in range(200)],
+        [*([["!", 1, 0]] * 40), ["#", 1, 40]],
+        [*([["!", 1, 0]] * 40), ["=", 0, 3]],
+        [["=", 0, 3], *([["!", 1, 0]] * 40)],
+        [["!", 0, 1], *([["!", 1, 0]] * 40)],
+        [*([["!", 1, 0]] * 40), ["!", 99, 0]],
+        [*([["!", 1, 0]] * 40), ["+", 1, 1]],
+        [["+", 1, 1], *([["!", 1, 0]] * 40)],
+        [*([["!", 1, [{}]]] * 64)],
+        [*([["!", 1, 0]] * 31), ["=", 1, 5], ["+", 1, 1]],
+        [*([["!", 1, 0]] * 63), ["=", 1, 5], ["=", 1, 6]],
+    ],
+    ids=range(13),
+)
+def test_more_operations_than_are_read_at_once(changes: list[Any]) -> None:
+    compiled, python = sides()
+    for side in (compiled, python):
+        side.handle(store(RequestType.REPLACE, PLAIN, [1, 1, "a"]))
+    frame = update(PLAIN, [1], 0, 0, changes)
+    assert compiled.handle(frame) == python.handle(frame)
+    assert rows_of(compiled) == rows_of(python)
+
+
 @pytest.mark.parametrize("mode", WalMode)
 def test_what_is_logged(tmp_path: Path, mode: WalMode) -> None:
     frames = [

@@ -152,6 +152,26 @@ static UpdateProblem take_operation(const uint8_t **at, const uint8_t *end, int3
     return problem ? problem : take_argument(at, end, index_base, operation, is_plain);
 }
 
+int update_read_next(UpdateOperations *operations, const uint8_t **at, const uint8_t *end, uint32_t count,
+                     uint32_t index_base, UpdateFieldOf field_of, void *names)
+{
+    operations->count = operations->problem_at = 0;
+    operations->is_plain = 1;
+    operations->problem = UPDATE_TOO_MANY;
+    if (count > UPDATE_OPERATIONS_MAX)
+        return UPDATE_UNKNOWN;
+    for (uint32_t number = 0; number < count; number++) {
+        operations->problem_at = (int)number;
+        operations->problem = take_operation(at, end, (int32_t)index_base, field_of, names, operations->all + number,
+                                             &operations->is_plain);
+        if (operations->problem)
+            return UPDATE_UNKNOWN;
+    }
+    operations->count = (int)count;
+    operations->problem = UPDATE_FINE;
+    return UPDATE_DONE;
+}
+
 int update_read(UpdateOperations *operations, const uint8_t *at, const uint8_t *end, uint32_t index_base,
                 UpdateFieldOf field_of, void *names)
 {
@@ -159,19 +179,9 @@ int update_read(UpdateOperations *operations, const uint8_t *at, const uint8_t *
     operations->count = operations->problem_at = 0;
     operations->is_plain = 1;
     operations->problem = UPDATE_DAMAGED;
-    if (!(at = msgpack_array(at, end, &count)) || !count)
+    if (!(at = msgpack_array(at, end, &count)) || !count
+        || !update_read_next(operations, &at, end, count, index_base, field_of, names))
         return UPDATE_UNKNOWN;
-    operations->problem = UPDATE_TOO_MANY;
-    if (count > UPDATE_OPERATIONS_MAX)
-        return UPDATE_UNKNOWN;
-    for (uint32_t number = 0; number < count; number++) {
-        operations->problem_at = (int)number;
-        operations->problem = take_operation(&at, end, (int32_t)index_base, field_of, names, operations->all + number,
-                                             &operations->is_plain);
-        if (operations->problem)
-            return UPDATE_UNKNOWN;
-    }
-    operations->count = (int)count;
     operations->problem = at == end ? UPDATE_FINE : UPDATE_DAMAGED;
     return at == end ? UPDATE_DONE : UPDATE_UNKNOWN;
 }

@@ -53,6 +53,10 @@ typedef int (*UpdateFieldOf)(void *names, const uint8_t *name, size_t size, int3
 int update_read(UpdateOperations *operations, const uint8_t *at, const uint8_t *end, uint32_t index_base,
                 UpdateFieldOf field_of, void *names);
 
+/* Read the next `count` operations of an array, at most UPDATE_OPERATIONS_MAX, and go behind them. */
+int update_read_next(UpdateOperations *operations, const uint8_t **at, const uint8_t *end, uint32_t count,
+                     uint32_t index_base, UpdateFieldOf field_of, void *names);
+
 /* Fields that must not hold a float32: a bit for each of the first 64, and whether there are more. */
 typedef struct {
     uint64_t first;
