@@ -8,7 +8,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from pyspark_tarantool.queues.dialect import CREATED, DATA, DUE, ID, PRIORITY, STATUS, TTL, QueueSpace
+from pyspark_tarantool.queues.stored_queue import _in_files
 from pyspark_tarantool.queues.tubes import Tubes
+from pyspark_tarantool.source.errors import SourceError
+from pyspark_tarantool.source.schema.definitions import Definitions, SpaceDefinition
 from tests.spark.queues.logs import Log, micros, told
 
 TIMES = ("task_id", "status", "next_event", "ttl", "ttr", "pri", "created")
@@ -122,3 +125,28 @@ def test_a_tube_that_was_dropped_and_made_again(
 def test_sizes_of_data(events: dict[tuple[str, str], list[dict[str, Any]]]) -> None:
     assert events["fifo", "0"][0]["payload_bytes"] == len(b"\xa4data")
     assert events["timed", "0"][-1]["payload_bytes"] == len(b"\xa4data")
+
+
+class TestTemporaryTubes:
+    """Their tasks are in no file: they are left out, and named."""
+
+    @staticmethod
+    def _definitions(*temporary: bool) -> Definitions:
+        return Definitions(
+            SpaceDefinition(
+                600 + number, f"tube{number}", 0, ({"name": "task_id"},), (), {}, False, is_temporary=each
+            )
+            for number, each in enumerate(temporary)
+        )
+
+    def _left(self, definitions: Definitions) -> list[str]:
+        spaces = [QueueSpace.of(space, [ID]) for space in definitions.values()]
+        return [space.name for space in _in_files(spaces, definitions)]
+
+    def test_others_are_kept(self, caplog: pytest.LogCaptureFixture) -> None:
+        assert self._left(self._definitions(False, True, False)) == ["tube0", "tube2"]
+        assert caplog.messages == ["the queue tube1 is temporary: its tasks are in no file, and left out"]
+
+    def test_only_temporary_ones_are_an_error(self) -> None:
+        with pytest.raises(SourceError, match="space 'tube0' is temporary"):
+            self._left(self._definitions(True, True))
