@@ -15,7 +15,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from itertools import accumulate
+from itertools import accumulate, islice
 from typing import Any, Final, Protocol
 
 from iproto_server.native import twin
@@ -58,6 +58,7 @@ class TaskInfo:
         due: when it becomes ready, for a delayed task, or ready again, for a taken one with a time to run.
         session: the id of the session that has taken it.
         taken_at: when that session took it; None if it is unknown.
+        touched_at: when it last asked for more time; None if it never did.
         details: the dialect's own fields, such as `pri`, `ttl` and `ttr` (in seconds) or `utube`.
     """
 
@@ -68,6 +69,7 @@ class TaskInfo:
     due: float | None = None
     session: int | None = None
     taken_at: float | None = None
+    touched_at: float | None = None
     details: Mapping[str, object] = field(default_factory=dict)
 
 
@@ -328,6 +330,35 @@ class WalkedQueue(Protocol):
 
         Others may change the queue between two of them.
         """
+
+
+class WatchedQueue(Protocol):
+    """A `ManagedQueue` that tells which consumers hang, and which tasks kill them."""
+
+    def oldest_taken(self) -> float | None:
+        """Return for how many seconds the first of the taken tasks has been taken; None without taken tasks.
+
+        A limited number of taken tasks may be looked at.
+        """
+
+    def suspicious_tasks(self) -> Mapping[int | str, int]:
+        """Return the tasks that have ended at least five connections of consumers, with their number."""
+
+
+SUSPICIOUS_MAX: Final = 10
+"""The maximum number of tasks of a queue that are named because they have ended connections."""
+
+
+def oldest_taken(queue: ManagedQueue) -> float | None:
+    """Return what `WatchedQueue.oldest_taken` does; None of another queue."""
+    method: Callable[[], float | None] | None = getattr(queue, "oldest_taken", None)
+    return None if method is None else method()
+
+
+def suspicious_tasks(queue: ManagedQueue) -> Mapping[int | str, int]:
+    """Return what `WatchedQueue.suspicious_tasks` does, up to `SUSPICIOUS_MAX`; nothing of another queue."""
+    method: Callable[[], Mapping[int | str, int]] | None = getattr(queue, "suspicious_tasks", None)
+    return {} if method is None else dict(islice(method().items(), SUSPICIOUS_MAX))
 
 
 class NamedQueues:

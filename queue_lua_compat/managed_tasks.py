@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Final
@@ -16,6 +17,9 @@ _LOOKED_AT_MAX: Final = 20_000
 
 _AGES_MAX: Final = 200
 """The maximum number of tasks, or of priorities, among which the oldest one is searched for."""
+
+_TAKEN_MAX: Final = 100
+"""The maximum number of taken tasks among which the one that was taken first is searched for."""
 
 NANOSECONDS: Final = 10**9
 
@@ -140,11 +144,25 @@ class ManagedTasks(ABC):
                     break
         return oldest
 
+    def oldest_taken(self) -> float | None:
+        """See `WatchedQueue`. Of many taken tasks, only the first in the queue are looked at."""
+        rows = itertools.islice(self.in_order(TaskState.TAKEN, None), _TAKEN_MAX)
+        moments = [moment for row in rows if (moment := self.taken_at(row)) is not None]
+        return max(self.now() - min(moments), 0.0) if moments else None
+
+    def suspicious_tasks(self) -> Mapping[int | str, int]:
+        """See `WatchedQueue`."""
+        return self.policy.suspicious_tasks()
+
     # -- tasks --
 
     @abstractmethod
     def info(self, row: Tuple) -> TaskInfo:
         """Describe a stored task."""
+
+    @abstractmethod
+    def taken_at(self, row: Tuple) -> float | None:
+        """Return when a taken task was taken, in seconds since 1970; None if that is unknown."""
 
     @abstractmethod
     def row(self, task_id: int | str) -> Tuple | None:

@@ -8,7 +8,7 @@ from functools import partial
 from itertools import islice
 from typing import Any, Final
 
-from iproto_server import ABSENT, Box, TransactionalTwoWayDict
+from iproto_server import ABSENT, Box, TransactionalDict, TransactionalTwoWayDict
 from queue_lua_compat.retries import Retries
 
 logger = logging.getLogger("queue_lua_compat.task_owners")
@@ -34,6 +34,7 @@ class TaskOwners(TransactionalTwoWayDict[Any, int]):
         sessions: the id of the owning session, by the key of the task.
         tasks: the keys of the tasks a session owns, and when it took them, in nanoseconds since 1970, or None
             if `put` was not told; by the id of the session.
+        touched: when touched tasks were touched last, in nanoseconds since 1970, by their keys.
     """
 
     _box: Box
@@ -47,11 +48,28 @@ class TaskOwners(TransactionalTwoWayDict[Any, int]):
         self._releases = Retries(box, self._release_unowned, logger, "release tasks")
         self.sessions: dict[Any, int] = self.values
         self.tasks: dict[int, dict[Any, int | None]] = self.keys
+        self.touched: TransactionalDict[Any, int] = TransactionalDict(box, kept.setdefault("touched", {}))
+
+    def touch(self, key: Any) -> None:
+        """Note that the owner of a task asks for more time."""
+        self.touched.put(key, self._box.clock.time_ns())
+
+    def forget_touch(self, key: Any) -> None:
+        """Forget that. The queue calls it beside `remove` where `touched` has values."""
+        if key in self.touched.values:
+            self.touched.remove(key)
+
+    def touched_at(self, key: Any) -> float | None:
+        """Return when a task was touched last, in seconds since 1970; None if it never was."""
+        moment = self.touched.values.get(key)
+        return None if moment is None else moment / 1e9
 
     def remove_all(self) -> None:
         """Remove the owners of all tasks."""
         for key in list(self.sessions):
             self.remove(key)
+        for key in list(self.touched.values):
+            self.forget_touch(key)
 
     def drop_session(self, session_id: int) -> int:
         """Release the tasks of a closed session after the running transaction commits; failures are retried.

@@ -6,19 +6,30 @@
 
 `Queue` is for asyncio and uses asynctnt; `iproto_server.client.sync.Queue` is for plain scripts and uses
 tarantool-python. `dialects.py` knows the procedures, `retries.py` when to try again, `link.py` one
-connection, `consumer.py` the loop of a worker, `tracing.py` OpenTelemetry. Nothing here imports the server.
+connection, `task.py` a taken task, `consumer.py` the loop that takes them, `handlers.py` runs handlers,
+`tracing.py` OpenTelemetry. Nothing here imports the server.
 """
 
 from __future__ import annotations
 
-from iproto_server.client.consumer import Consumer, Task
-from iproto_server.client.errors import NotConnected, QueueError, QueueFull, Refused, TaskLost, Unsupported
+from iproto_server.client.consumer import Consumer
+from iproto_server.client.errors import (
+    HandlerStuck,
+    NotConnected,
+    QueueError,
+    QueueFull,
+    Refused,
+    TaskLost,
+    Unsupported,
+)
 from iproto_server.client.queue import Queue
 from iproto_server.client.retries import Backoff
+from iproto_server.client.task import Task
 
 __all__ = [
     "Backoff",
     "Consumer",
+    "HandlerStuck",
     "NotConnected",
     "Queue",
     "QueueError",

@@ -48,6 +48,23 @@ class Taken(NamedTuple):
     data: Any
 
 
+class Outcome(NamedTuple):
+    """What the server has done with a failed task; only this server tells.
+
+    Attributes:
+        attempts: how many attempts have failed, as the server has counted them; None: it has not.
+        delay: the seconds until the task is ready.
+        ended: if it is not tried again: "is buried", "is a dead letter" or "was deleted"; else None.
+    """
+
+    attempts: int | None
+    delay: float
+    ended: str | None
+
+
+_ENDS: Final[Mapping[str, str]] = {"bury": "is buried", "DLQ": "is a dead letter", "DELETE": "was deleted"}
+
+
 @dataclass(frozen=True)
 class Dialect(ABC):
     """What a queue can do, and how it is asked.
@@ -104,6 +121,33 @@ class Dialect(ABC):
             raise Unsupported(f"release: {self.title} cannot delay a released task")
         return Call(self._name("release"), [task_id, {"delay": delay}] if delay > 0 else [task_id])
 
+    def fail(self, task_id: object, delay: float, max_failures: int | None) -> Call:
+        """Return the call that gives a failed task back.
+
+        This server then applies the queue's `retry` rather than the delay, counts the failures, and answers
+        what it has done (`outcome`). Tarantool ignores the options that it does not know.
+
+        Parameters:
+            task_id: the task's id.
+            delay: seconds until it is ready, if the queue has no `retry`.
+            max_failures: after so many failures the server buries it; None: never.
+        """
+        options: dict[str, object] = {"failed": True}
+        if delay > 0 and self.delayed_release:
+            options["delay"] = delay
+        if max_failures is not None and self.can_bury:
+            options["max_failures"] = max_failures
+        return Call(self._name("release"), [task_id, options])
+
+    def outcome(self, values: Sequence[Any]) -> Outcome | None:
+        """Return the answer to `fail`; None if the server does not tell."""
+        told = self._failure(values[0]) if values else None
+        if not isinstance(told, Mapping):
+            return None
+        return Outcome(
+            told.get("attempts"), float(told.get("delay") or 0.0), _ENDS.get(told.get("ended") or "")
+        )
+
     def bury(self, task_id: object) -> Call:
         """Return the call that sets a task aside.
 
@@ -117,6 +161,8 @@ class Dialect(ABC):
     def touch(self, task_id: object, seconds: float) -> Call:
         """Return the call that lets the worker keep a task for longer.
 
+        On this server the task's stored `ttr` stays as it is; Tarantool's module adds the seconds to it, too.
+
         Raises:
             ValueError: the number is not positive.
             Unsupported: the queue takes no task away from its worker.
@@ -125,7 +171,7 @@ class Dialect(ABC):
             raise ValueError(f"touch: the time is more than 0 seconds, not {seconds!r}")
         if not self.can_touch:
             raise Unsupported(f"touch: {self.title} has no ttr")
-        return Call(self._name("touch"), [task_id, seconds])
+        return Call(self._name("touch"), [task_id, seconds, {"keep_ttr": True}])
 
     def taken(self, values: Sequence[Any]) -> Taken | None:
         """Return the task among a call's results; None if there is none.
@@ -169,6 +215,10 @@ class Dialect(ABC):
     def _task(self, value: Any) -> Taken:
         """Return a task from a call's result."""
 
+    @abstractmethod
+    def _failure(self, value: Any) -> object:
+        """Return what the result of `fail` tells beside the task."""
+
 
 class Tutorial(Dialect):
     """The tutorial's queue."""
@@ -187,6 +237,9 @@ class Tutorial(Dialect):
 
     def _task(self, value: Any) -> Taken:
         return Taken(value["id"], value["data"])
+
+    def _failure(self, value: Any) -> object:
+        return value.get("failure") if isinstance(value, Mapping) else None
 
 
 class Tube(Dialect):
@@ -208,6 +261,9 @@ class Tube(Dialect):
 
     def _task(self, value: Any) -> Taken:
         return Taken(value[0], value[2])
+
+    def _failure(self, value: Any) -> object:
+        return value[3] if isinstance(value, Sequence) and len(value) > 3 else None
 
 
 def tube_from_row(name: str, row: Sequence[Any] | None) -> Tube:

@@ -46,3 +46,7 @@ class QueueFull(QueueError):
 
 class Unsupported(QueueError):
     """The queue has no such operation."""
+
+
+class HandlerStuck(QueueError):
+    """A handler has ignored its cancellations, so that the worker cannot go on."""

@@ -5,21 +5,21 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
+import math
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
-from iproto_server.client.consumer import Care, Consumer, Task
+from iproto_server.client.consumer import Consumer
 from iproto_server.client.endpoint import Endpoint
-from iproto_server.client.errors import NotConnected
+from iproto_server.client.errors import NotConnected, QueueError
+from iproto_server.client.handlers import Handler, Handlers
 from iproto_server.client.link import Link
 from iproto_server.client.retries import Backoff, FailurePolicy
+from iproto_server.client.task import Care, Task, in_work
 from iproto_server.client.tracing import put_span, with_context
 
 logger = logging.getLogger("iproto_server.client")
-
-Handler = Callable[[Task], Awaitable[object]]
-"""A coroutine function that does the work of a task."""
 
 
 class Queue:
@@ -72,6 +72,9 @@ class Queue:
         self._consumers: set[Consumer] = set()
         self._workers: set[asyncio.Task[None]] = set()
         self._is_closed = False
+        self._stop: asyncio.Task[None] | None = None
+        self._stop_by = math.inf
+        self._is_hurried = asyncio.Event()
 
     async def connect(self) -> None:
         """Connect now, unless there is a connection.
@@ -174,15 +177,21 @@ class Queue:
         prefetch: int = 0,
         max_failures: int | None = None,
         ttr: float | None = None,
+        time_limit: float | None = None,
         poll: float = 30.0,
         stop_signals: Sequence[int] = (),
         stop_timeout: float = 30.0,
     ) -> None:
         """Handle tasks until `stop` is called or a signal comes; then the queue is closed.
 
+        It returns after a stop only, and raises what ends it otherwise.
+
         Parameters:
-            handler: a coroutine function; an exception releases the task with a growing delay.
+            handler: a coroutine function; an exception, also a `CancelledError` of something that it awaits,
+                releases the task with a delay.
             concurrency: how many tasks are handled at a time.
+            time_limit: seconds that a handler has for a task. Then it is cancelled, and the task has failed.
+                Code that does not await, and threads, cannot be cancelled. None: without a limit.
             prefetch, max_failures, ttr, poll: as of `consume`.
             stop_signals: signals that stop it: `(signal.SIGTERM, signal.SIGINT)`.
             stop_timeout: seconds for which handlers may go on after a signal; then they are cancelled.
@@ -192,7 +201,11 @@ class Queue:
             ValueError: a number is out of range.
             NotConnected: the first connection fails.
             Refused: the server refuses to give tasks, or the login.
+            HandlerStuck: a handler goes on after several cancellations.
+            QueueError: other code has cancelled a part of the worker.
         """
+        if time_limit is not None and not time_limit > 0:
+            raise ValueError(f"time_limit is more than 0 seconds, or None for no limit, not {time_limit!r}")
         called = getattr(handler, "__call__", None)  # noqa: B004
         if not (inspect.iscoroutinefunction(handler) or inspect.iscoroutinefunction(called)):
             raise TypeError("work: the handler is a coroutine function (async def)")
@@ -207,21 +220,21 @@ class Queue:
                 logger.info("stopping; handlers have %.3g s to finish", stop_timeout)
                 stops.add(loop.create_task(self.stop(stop_timeout)))
 
-        workers = {loop.create_task(_work(consumer, handler)) for _ in range(concurrency)}
+        handlers = Handlers(consumer, handler, time_limit, self._sleep)
+        workers = {loop.create_task(handlers.run()) for _ in range(concurrency)}
         self._workers |= workers
         for number in stop_signals:
             loop.add_signal_handler(number, stop)
         try:
-            done, _ = await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
-            for worker in done:
-                if not worker.cancelled():
-                    worker.result()
+            await _end_of(workers, consumer)
         finally:
             for worker in workers:
                 worker.cancel()
             await asyncio.gather(*workers, return_exceptions=True)
             self._workers -= workers
             await self.close()
+            if self._stop is not None:
+                stops.add(self._stop)
             await asyncio.gather(*stops)
             for number in stop_signals:
                 loop.remove_signal_handler(number)
@@ -229,21 +242,56 @@ class Queue:
     async def stop(self, stop_timeout: float = 30.0) -> None:
         """Take no more tasks, let those in work be finished, release the others, and close.
 
+        Within a handler, or in what it has started, this returns at once, and the rest follows: it would wait
+        for itself. A further call can only shorten the time.
+
         Parameters:
             stop_timeout: seconds for tasks in work; then the handlers of `work` are cancelled.
+
+        Raises:
+            ValueError: the time is negative.
         """
+        if not stop_timeout >= 0:
+            raise ValueError(f"stop: the time is at least 0 seconds, not {stop_timeout!r}")
+        loop = asyncio.get_running_loop()
+        self._stop_by = min(self._stop_by, loop.time() + stop_timeout)
+        self._is_hurried.set()
+        if self._stop is None:
+            for consumer in self._consumers:
+                consumer.begin_stop()
+            self._stop = loop.create_task(self._stop_all(stop_timeout))
+        task = in_work.get()
+        if task is None or not task.is_of(self._care):
+            await asyncio.shield(self._stop)
+
+    async def _stop_all(self, stop_timeout: float) -> None:
         consumers = list(self._consumers)
         for consumer in consumers:
             await consumer.stop()
         idle = asyncio.gather(*(consumer.idle() for consumer in consumers))
-        try:
-            await asyncio.wait_for(idle, stop_timeout)
-        except TimeoutError:
+        if not await self._ends_in_time(idle):
+            idle.cancel()
+            await asyncio.gather(idle, return_exceptions=True)
             logger.warning("tasks were still in work after %.3g s", stop_timeout)
             for worker in self._workers:
                 worker.cancel()
             await asyncio.gather(*self._workers, return_exceptions=True)
         await self.close()
+
+    async def _ends_in_time(self, idle: asyncio.Future[Any]) -> bool:
+        """Wait for the end of all work, or of the time, which may be shortened meanwhile."""
+        loop = asyncio.get_running_loop()
+        await asyncio.sleep(0)  # work that is finished counts even without any time
+        while not idle.done():
+            left = self._stop_by - loop.time()
+            if left <= 0:
+                return False
+            self._is_hurried.clear()
+            hurried = loop.create_task(self._is_hurried.wait())
+            timeout = None if left == math.inf else left
+            await asyncio.wait({idle, hurried}, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+            hurried.cancel()
+        return True
 
     async def close(self) -> None:
         """Close the connection; the server releases what was taken with it."""
@@ -312,7 +360,17 @@ class _Source:
         return link
 
 
-async def _work(consumer: Consumer, handler: Handler) -> None:
-    async for task in consumer:
-        async with task:
-            await handler(task)
+async def _end_of(workers: set[asyncio.Task[None]], consumer: Consumer) -> None:
+    """Wait until all workers have ended, which they do when the consumer is stopped.
+
+    Raises:
+        QueueError: other code has cancelled one; else what has ended the first of them.
+    """
+    left = workers
+    while left:
+        ended, left = await asyncio.wait(left, return_when=asyncio.FIRST_COMPLETED)
+        for worker in ended:
+            if not worker.cancelled():
+                worker.result()
+            elif not consumer.is_stopping:
+                raise QueueError("a task of the worker was cancelled by other code")

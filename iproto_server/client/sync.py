@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import logging
 import time
+from asyncio import CancelledError
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self
@@ -18,6 +20,7 @@ from typing import Any, Self
 import tarantool
 from tarantool.error import DatabaseError, NetworkError
 
+from iproto_server.client.alarm import Alarm, check_time_limit
 from iproto_server.client.dialects import (
     BY_NAME,
     VIEW_OF_SPACES,
@@ -29,9 +32,9 @@ from iproto_server.client.dialects import (
     tube_from_row,
 )
 from iproto_server.client.endpoint import Endpoint
-from iproto_server.client.errors import ACCESS_DENIED, NotConnected, Refused, TaskLost
-from iproto_server.client.retries import Backoff, FailurePolicy
-from iproto_server.client.tracing import put_span, task_span, with_context
+from iproto_server.client.errors import ACCESS_DENIED, NotConnected, QueueError, Refused, TaskLost
+from iproto_server.client.retries import Backoff, FailurePolicy, identity_of
+from iproto_server.client.tracing import close_span, put_span, task_span, with_context
 
 logger = logging.getLogger("iproto_server.client")
 
@@ -119,29 +122,46 @@ class _Link:
             raise NotConnected(f"the connection was lost: {error}", may_have_been_done=sent) from error
         except DatabaseError as error:
             raise _refused(error) from None
+        except (TypeError, ValueError, OverflowError):
+            raise  # the request could not be packed
+        except BaseException:
+            self.close()  # interrupted: its response would be taken for that of the next request
+            raise
 
 
 class Task:
     """A task that this script has taken.
 
     `with task:` acknowledges it when the block ends. When the block raises an exception, that is logged and
-    the task released with a growing delay, or buried after `max_failures`. Nothing touches it meanwhile.
+    the task released with the delay of the queue's `retry`, else with a growing one, or buried after
+    `max_failures`. Nothing touches it meanwhile.
 
     Parameters:
         queue: the queue.
         link: the connection that took it.
         taken: its id and data.
         policy: what happens when it has failed.
+        time_limit: seconds for the block; None: without a limit.
     """
 
-    def __init__(self, queue: Queue, link: _Link, taken: Taken, policy: FailurePolicy) -> None:
+    def __init__(
+        self,
+        queue: Queue,
+        link: _Link,
+        taken: Taken,
+        policy: FailurePolicy,
+        time_limit: float | None = None,
+    ) -> None:
         self.id: Any = taken.id
         self.data: Any = taken.data
         self._queue = queue
         self._link = link
         self._policy = policy
         self._is_finished = False
-        self._span: Any = None
+        self._identity: bytes | None = None
+        self._spans = ExitStack()
+        self._time_limit = time_limit
+        self._alarm: Alarm | None = None
 
     def __repr__(self) -> str:
         return f"<Task {self.id} of {self._link.dialect.title}>"
@@ -194,16 +214,22 @@ class Task:
         self._call(self._link.dialect.touch(self.id, seconds))
 
     def __enter__(self) -> Self:
+        if self._policy.failures.knows(self.id):
+            self._identity = identity_of(self.data)  # before the block changes it
         title = self._link.dialect.title
-        self._span = task_span(title, self.id, self.data, linked=self._queue._propagate)
-        self._span.__enter__()
+        self._spans = task_span(title, self.id, self.data, linked=self._queue._propagate)
+        if self._time_limit is not None:
+            self._alarm = Alarm(self._time_limit, Task.__enter__, Task.__exit__)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
     ) -> bool:
-        self._span.__exit__(kind, error, where)
-        failed = isinstance(error, Exception)
+        if self._alarm is not None and self._alarm.end() and error is None:
+            error = self._alarm.error
+        close_span(self._spans, error)
+        # Nobody can cancel this thread, so a CancelledError comes from what the block has run.
+        failed = isinstance(error, Exception | CancelledError)
         if self._is_finished:
             if failed:
                 logger.error("task %s failed after it was finished", self.id, exc_info=error)
@@ -223,23 +249,34 @@ class Task:
         return failed
 
     def _failed(self, error: BaseException) -> None:
-        delay = self._policy.delay(self.id, self._link.dialect, error)
-        if delay is None:
+        policy, dialect = self._policy, self._link.dialect
+        identity = self._identity or identity_of(self.data)
+        attempt = policy.failed(self.id, identity, dialect, error)
+        if attempt.delay is None:
+            policy.buried(attempt)
             self.bury()
-        elif self._link.dialect.delayed_release:
-            self.release(delay)
-        else:
-            self._queue._sleep(delay)
-            self.release()
+            return
+        waits = not dialect.delayed_release and attempt.delay > 0
+        if waits:
+            policy.waits(attempt)
+            self._queue._sleep(attempt.delay)
+        try:
+            values = self._finish(dialect.fail(self.id, attempt.delay, policy.max_failures))
+        except QueueError:
+            if not waits:
+                policy.not_released(attempt)
+            raise
+        policy.released(attempt, dialect.outcome(values), has_waited=waits)
 
-    def _finish(self, call: Call) -> None:
-        self._call(call)
+    def _finish(self, call: Call) -> list[Any]:
+        values = self._call(call)
         self._is_finished = True
+        return values
 
-    def _call(self, call: Call) -> None:
+    def _call(self, call: Call) -> list[Any]:
         if not self._link.is_up:
             raise TaskLost(f"the connection that took task {self.id} is lost")
-        self._link.call(call)
+        return self._link.call(call)
 
 
 class Queue:
@@ -322,21 +359,33 @@ class Queue:
         """
         return self._take(timeout, self._policy)
 
-    def consume(self, *, timeout: float | None = None, max_failures: int | None = None) -> Iterator[Task]:
+    def consume(
+        self,
+        *,
+        timeout: float | None = None,
+        max_failures: int | None = None,
+        time_limit: float | None = None,
+    ) -> Iterator[Task]:
         """Return tasks as they come. The first connection must succeed; a lost one is replaced.
 
         Parameters:
             timeout: ends when no task comes for so many seconds; None: never.
-            max_failures: after so many failures in this process a task is buried; None: never.
+            max_failures: after so many failures a task is buried; None: never.
+            time_limit: seconds for the block of a task, which then gets a TimeoutError. The signal SIGALRM
+                raises it, so in the main thread only, and not before a call of a C library has returned.
+                None: without a limit.
 
         Raises:
-            ValueError: a number is out of range.
+            ValueError: a number is out of range, or there is a time limit in another thread, or on a system
+                without SIGALRM.
         """
+        if time_limit is not None:
+            check_time_limit(time_limit)
         if timeout is not None and not timeout >= 0:
             raise ValueError(f"consume: the timeout is at least 0 seconds, not {timeout!r}")
         if max_failures is not None and max_failures < 1:
             raise ValueError("max_failures is at least 1")
-        return self._tasks(timeout, replace(self._policy, max_failures=max_failures))
+        return self._tasks(timeout, replace(self._policy, max_failures=max_failures), time_limit)
 
     def close(self) -> None:
         """Close the connection; the server releases what was taken with it."""
@@ -350,13 +399,15 @@ class Queue:
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    def _tasks(self, timeout: float | None, policy: FailurePolicy) -> Iterator[Task]:
+    def _tasks(
+        self, timeout: float | None, policy: FailurePolicy, time_limit: float | None
+    ) -> Iterator[Task]:
         for lack in self._linked().dialect.lacks(policy.max_failures):
             logger.info("%s", lack)
         attempts = 0
         while not self._is_closed:
             try:
-                task = self._take(30.0 if timeout is None else timeout, policy)
+                task = self._take(30.0 if timeout is None else timeout, policy, time_limit)
             except NotConnected as error:
                 attempts += 1
                 delay = self._reconnect.delay(attempts)
@@ -369,12 +420,12 @@ class Queue:
             elif timeout is not None:
                 return
 
-    def _take(self, timeout: float, policy: FailurePolicy) -> Task | None:
+    def _take(self, timeout: float, policy: FailurePolicy, time_limit: float | None = None) -> Task | None:
         if not timeout >= 0:
             raise ValueError(f"take: the timeout is at least 0 seconds, not {timeout!r}")
         link = self._linked()
         taken = link.dialect.taken(link.call(link.dialect.take(timeout)))
-        return None if taken is None else Task(self, link, taken, policy)
+        return None if taken is None else Task(self, link, taken, policy, time_limit)
 
     def _linked(self) -> _Link:
         if self._is_closed:

@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Final, Protocol, TypeVar
 
 from iproto_server.box.api.box import Box
-from iproto_server.managed_queue import Histogram, ManagedQueue, TaskState
+from iproto_server.managed_queue import Histogram, ManagedQueue, TaskState, oldest_taken, suspicious_tasks
 from iproto_server.metrics.exposition import Family, Sample, histogram_samples
 
 Result = TypeVar("Result")
@@ -33,6 +33,8 @@ class _Figures:
     counts: Mapping[TaskState, int]
     calls: Mapping[str, int]
     oldest_ready: float | None
+    oldest_taken: float | None
+    suspicious: Mapping[int | str, int]
     consumers_waiting: int
     waits: Histogram | None
     services: Histogram | None
@@ -92,6 +94,8 @@ def _figures(queue: ManagedQueue) -> _Figures:
         dict(queue.counts()),
         dict(queue.calls()),
         queue.oldest_ready(),
+        oldest_taken(queue),
+        suspicious_tasks(queue),
         queue.consumers_waiting(),
         queue.waits(),
         queue.services(),
@@ -124,6 +128,22 @@ def _families(queues: list[_Figures]) -> Iterable[Family]:
         "gauge",
         "Time for which the oldest ready task has been ready; 0 without ready tasks",
         (Sample(queue.oldest_ready or 0.0, {"name": queue.name}) for queue in queues),
+    )
+    yield Family(
+        "tnt_queue_oldest_taken_seconds",
+        "gauge",
+        "Time for which the first of the taken tasks has been taken; 0 without taken tasks",
+        (Sample(queue.oldest_taken or 0.0, {"name": queue.name}) for queue in queues),
+    )
+    yield Family(
+        "tnt_queue_task_ended_connections",
+        "gauge",
+        "Connections of consumers that a task has ended; of tasks with five or more, by task",
+        (
+            Sample(count, {"name": queue.name, "task": str(task_id)})
+            for queue in queues
+            for task_id, count in queue.suspicious.items()
+        ),
     )
     yield Family(
         "tnt_queue_consumers_waiting",

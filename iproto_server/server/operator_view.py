@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from iproto_server.box import Box
 from iproto_server.box.api.slices import Steps
-from iproto_server.managed_queue import Histogram, ManagedQueue, TaskInfo, TaskState
+from iproto_server.managed_queue import Histogram, ManagedQueue, TaskInfo, TaskState, suspicious_tasks
 from iproto_server.metrics.loop_lag import LoopLag
 from iproto_server.native import IS_COMPILED
 from iproto_server.program_version import PROGRAM_VERSION
@@ -194,7 +194,13 @@ class _Held:
     def add(self, queue: str, task: TaskInfo) -> None:
         """Add a task."""
         self._count += 1
-        shown = {"queue": queue, "id": task.id, "taken_at": task.taken_at, "due": task.due}
+        shown = {
+            "queue": queue,
+            "id": task.id,
+            "taken_at": task.taken_at,
+            "touched_at": task.touched_at,
+            "due": task.due,
+        }
         entry = (-(task.taken_at or 0.0), -self._count, shown)
         if len(self._oldest) < self._limit:
             heapq.heappush(self._oldest, entry)
@@ -245,6 +251,9 @@ def describe_queue(queue: ManagedQueue) -> Record:
         "waiting": queue.consumers_waiting(),
         "waits": _summary(queue.waits()),
         "services": _summary(queue.services()),
+        "suspicious": [
+            {"id": task_id, "connections": count} for task_id, count in suspicious_tasks(queue).items()
+        ],
     }
 
 
@@ -269,5 +278,6 @@ def describe_task(task: TaskInfo) -> Record:
         "due": task.due,
         "session": task.session,
         "taken_at": task.taken_at,
+        "touched_at": task.touched_at,
         "details": dict(task.details),
     }

@@ -62,7 +62,8 @@ def show_queues(queues: Sequence[Record]) -> None:
 
 def show_tasks(tasks: Sequence[Record], now: float) -> None:
     """Show tasks; ages are those at a time in seconds since 1970."""
-    table = _table(["id", "state", "age", "session", "taken for", "due in", "details", "data"], ["age"])
+    columns = ["id", "state", "age", "session", "taken for", "touched", "due in", "details", "data"]
+    table = _table(columns, ["age"])
     for task in tasks:
         details = " ".join(f"{name}={value}" for name, value in task["details"].items())
         _row(
@@ -72,6 +73,7 @@ def show_tasks(tasks: Sequence[Record], now: float) -> None:
             _since(task["created"], now),
             task["session"],
             _since(task["taken_at"], now),
+            _since(task.get("touched_at"), now),
             "" if task["due"] is None else duration(task["due"] - now),
             details,
             payload(task["data"], _DATA_WIDTH),
@@ -81,7 +83,19 @@ def show_tasks(tasks: Sequence[Record], now: float) -> None:
 
 def show_sessions(sessions: Sequence[Record], now: float) -> None:
     """Show sessions with the tasks that they hold."""
-    table = _table(["session", "user", "from", "connected for", "waits", "holds", "queue", "task", "for"])
+    columns = [
+        "session",
+        "user",
+        "from",
+        "connected for",
+        "waits",
+        "holds",
+        "queue",
+        "task",
+        "for",
+        "touched",
+    ]
+    table = _table(columns)
     for session in sessions:
         head = (
             session["id"],
@@ -93,13 +107,14 @@ def show_sessions(sessions: Sequence[Record], now: float) -> None:
         )
         for number, task in enumerate(session["tasks"] or [None]):
             shown = head if number == 0 else ("",) * len(head)
-            held = (
-                ("", "", "") if task is None else (task["queue"], task["id"], _since(task["taken_at"], now))
-            )
+            held = ("",) * 4
+            if task is not None:
+                times = (_since(task["taken_at"], now), _since(task.get("touched_at"), now))
+                held = (str(task["queue"]), str(task["id"]), *times)
             _row(table, *shown, *held)
         more = session["taken"] - len(session["tasks"])
         if more > 0:
-            _row(table, *("",) * 6, "", f"… {more} more", "")
+            _row(table, *("",) * 6, "", f"… {more} more", "", "")
     console().print(table)
 
 

@@ -125,6 +125,7 @@ class Consumer:
         """
         queue_space, row = self._own_task(space, task_id, "touch")
         event = min(queue_space.now() + row[TTR], end_of(row))
+        queue_space.owners.touch(row[0])
         return self._updated(queue_space, row, "touch", ("=", NEXT_EVENT, event))
 
     def ack(self, box: Box, space: object = None, task_id: object = None, *_: object) -> Task:

@@ -30,7 +30,7 @@ from queue_lua_compat.legacy.task import (
     TTR,
     TUBE,
 )
-from queue_lua_compat.managed_tasks import ManagedTasks, first_of_groups
+from queue_lua_compat.managed_tasks import NANOSECONDS, ManagedTasks, first_of_groups
 from queue_lua_compat.policies.queue_policy import DEAD_LETTERS
 
 _STATES: Final = {stored: TaskState(name) for stored, name in STATUSES.items()}
@@ -109,7 +109,6 @@ class ManagedLegacyTube(ManagedTasks):
             raise BoxError.procedure(f"the task {row[ID]} has the unknown status {row[STATUS]!r}")
         is_taken = state == TaskState.TAKEN
         session = self._space.owners.sessions.get(row[ID]) if is_taken else None
-        taken_at = None if session is None else self._space.owners.moment(row[ID])
         return TaskInfo(
             row[ID],
             state,
@@ -117,7 +116,8 @@ class ManagedLegacyTube(ManagedTasks):
             row[CREATED] / MICROSECONDS,
             due=row[NEXT_EVENT] / MICROSECONDS if is_taken or state == TaskState.DELAYED else None,
             session=session,
-            taken_at=None if taken_at is None else taken_at / 1e9,
+            taken_at=None if session is None else self.taken_at(row),
+            touched_at=self._space.owners.touched_at(row[ID]) if is_taken else None,
             details={
                 "pri": HIGHEST_PRIORITY - DEFAULT_PRIORITY - row[PRI],
                 "ttl": row[TTL] / MICROSECONDS,
@@ -127,6 +127,11 @@ class ManagedLegacyTube(ManagedTasks):
                 **self.policy.details(row[ID]),
             },
         )
+
+    def taken_at(self, row: Tuple) -> float | None:
+        """See `ManagedTasks`."""
+        moment = self._space.owners.moment(row[ID])
+        return None if moment is None else moment / NANOSECONDS
 
     def row(self, task_id: int | str) -> Tuple | None:
         """See `ManagedTasks`."""

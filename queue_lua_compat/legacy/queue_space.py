@@ -49,8 +49,9 @@ from queue_lua_compat.legacy.task import (
 )
 from queue_lua_compat.long_calls import TAKES, WOKEN_MAX, take_steps
 from queue_lua_compat.policies.attempts import Cause
+from queue_lua_compat.policies.failures import Failure
 from queue_lua_compat.policies.options import QUEUE_OPTIONS, ReleaseLimitPolicy
-from queue_lua_compat.policies.queue_policy import DEAD_LETTERS, Failure, QueuePolicy, stored_policies
+from queue_lua_compat.policies.queue_policy import DEAD_LETTERS, QueuePolicy, stored_policies
 from queue_lua_compat.task_owners import TaskOwners
 from queue_lua_compat.task_times import TaskTimes
 
@@ -273,7 +274,8 @@ class QueueSpace:
 
         Returns: what follows; None if attempts are not counted.
         """
-        policy = self.policies.get(row[TUBE])
+        # The connections that tasks have ended are counted for each tube.
+        policy = self.policy_of(row[TUBE]) if cause is Cause.DISCONNECT else self.policies.get(row[TUBE])
         failure = None if policy is None else policy.failed(row[ID], cause)
         if policy is None or failure is None or not failure.is_final:
             return failure
@@ -419,6 +421,8 @@ class QueueSpace:
         client."""
         if old is not None and (new is None or new[STATUS] != TAKEN):
             self.owners.remove(old[ID])
+            if self.owners.touched.values:
+                self.owners.forget_touch(old[ID])
         if new is None:
             if old is not None:
                 self.times_of(old[TUBE]).removed(old[ID])

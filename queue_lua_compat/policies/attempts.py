@@ -89,6 +89,12 @@ class Attempts:
         """Move the rows to another name of the queue; `queue` stays for the caller to change."""
         move_rows(self._space, self.queue, queue)
 
+    def reset(self, task_id: Any) -> None:
+        """Set the counters of a task to zero; its options stay."""
+        space = self._space.find()
+        if space is not None:
+            space.update([self.queue, task_id], [("=", number, 0) for number in _COUNTERS.values()])
+
     def remove(self, task_id: Any) -> None:
         """Remove the row of a task, if there is one."""
         space = self._space.find()
@@ -110,6 +116,12 @@ class Attempts:
     def _get(self, task_id: Any) -> Tuple | None:
         space = self._space.find()
         return None if space is None else space.get([self.queue, task_id])
+
+
+def disconnects(row: Tuple) -> int:
+    """Return the number of failed attempts in a row that ended with their consumer's connection."""
+    count: int = row[_COUNTERS[Cause.DISCONNECT]]
+    return count
 
 
 def total(row: Tuple) -> int:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from enum import StrEnum
+from functools import partial
 from typing import Any, Final, Self
 
 from iproto_server import BoxError
@@ -63,8 +64,12 @@ class Retry:
         return min(delay, self.max_delay) * (1 - self.jitter * chance)
 
     @classmethod
-    def of(cls, value: object) -> Self:
-        """Check the option `retry`.
+    def of(cls, value: object, what: str = "retry") -> Self:
+        """Check an option.
+
+        Parameters:
+            value: its value.
+            what: its name.
 
         Raises:
             BoxError: it is no map, has an unknown name, or a wrong number.
@@ -72,25 +77,26 @@ class Retry:
         if value == []:  # an empty map of a Lua client
             value = {}
         if not isinstance(value, Mapping):
-            raise BoxError.procedure(f"retry must be a map, or false for none, not {value!r}")
-        refuse_unknown(value, [field.name for field in fields(cls)], "retry")
+            raise BoxError.procedure(f"{what} must be a map, or false for none, not {value!r}")
+        refuse_unknown(value, [field.name for field in fields(cls)], what)
         least = {"delay": 0.0, "factor": 1.0, "max_delay": 0.0, "jitter": 0.0}
         most = {"jitter": 1.0, "factor": 1000.0}
         return cls(
             **{
-                name: _number(given, f"retry.{name}", least[name], most.get(name, _LONGEST))
+                name: _number(given, f"{what}.{name}", least[name], most.get(name, _LONGEST))
                 for name, given in value.items()
                 if given is not None
             }
         )
 
 
-QUEUE_OPTIONS: Final = ("release_limit", "release_limit_policy", "retry", "strict_options")
+ATTEMPT_OPTIONS: Final = ("release_limit", "release_limit_policy", "retry", "disconnect_retry")
+"""The options about failed attempts, of queues and of puts."""
+
+QUEUE_OPTIONS: Final = (*ATTEMPT_OPTIONS, "strict_options")
 """The options of all queues. A queue of a dialect without times to run has `ttr` as well."""
 
-TASK_OPTIONS: Final = frozenset(
-    {"release_limit", "release_limit_policy", "retry", "unique_key", "unique_for"}
-)
+TASK_OPTIONS: Final = frozenset({*ATTEMPT_OPTIONS, "unique_key", "unique_for"})
 """The options of a put, as `QUEUE_OPTIONS`."""
 
 
@@ -103,6 +109,8 @@ class QueueOptions:
             count no attempts.
         release_limit_policy: what happens to it instead.
         retry: delays before further attempts; None for none.
+        disconnect_retry: delays after attempts that ended with their consumer's connection; None for those of
+            `retry`.
         strict_options: whether a put with unknown options is refused.
         ttr: seconds that a consumer may have a task; None for no limit.
         unique_key: the task's key; a second put with it answers the first one's task.
@@ -112,6 +120,7 @@ class QueueOptions:
     release_limit: int | None = None
     release_limit_policy: ReleaseLimitPolicy | None = None
     retry: Retry | None = None
+    disconnect_retry: Retry | None = None
     strict_options: bool = False
     ttr: float | None = None
     unique_key: str | None = None
@@ -202,8 +211,8 @@ def _policy(value: object) -> ReleaseLimitPolicy:
         raise BoxError.procedure(f"release_limit_policy must be {names}, not {value!r}") from None
 
 
-def _retry(value: object) -> Retry | None:
-    return None if value is False else Retry.of(value)
+def _retry(value: object, what: str) -> Retry | None:
+    return None if value is False else Retry.of(value, what)
 
 
 def _strict(value: object) -> bool:
@@ -237,10 +246,11 @@ def _unique_for(value: object) -> float:
     return _number(value, "unique_for", 0, _LONGEST)
 
 
-_CHECKS: Final = {
+_CHECKS: Final[Mapping[str, Callable[[object], object]]] = {
     "release_limit": _limit,
     "release_limit_policy": _policy,
-    "retry": _retry,
+    "retry": partial(_retry, what="retry"),
+    "disconnect_retry": partial(_retry, what="disconnect_retry"),
     "strict_options": _strict,
     "ttr": _ttr,
     "unique_key": _unique_key,

@@ -5,14 +5,16 @@ from __future__ import annotations
 import logging
 import random
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
 from iproto_server import Box, BoxError, QueueState, Steps, Tuple
 from queue_lua_compat.lua_numbers import described
-from queue_lua_compat.policies.attempts import Attempts, Cause, total
+from queue_lua_compat.policies.attempts import Attempts, Cause, disconnects, total
+from queue_lua_compat.policies.ended_connections import EndedConnections
+from queue_lua_compat.policies.failures import Failure
 from queue_lua_compat.policies.options import (
+    ATTEMPT_OPTIONS,
     TASK_OPTIONS,
     QueueOptions,
     ReleaseLimitPolicy,
@@ -32,22 +34,7 @@ _UNKNOWN_MAX: Final = 20
 logger = logging.getLogger("queue_lua_compat.policies")
 
 _STATE, _DEAD_LETTERS_OF, _OPTIONS = 1, 2, 3
-_KEPT_WITH_TASK: Final = ("release_limit", "release_limit_policy", "retry", "ttr")
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """What follows a failed attempt.
-
-    Attributes:
-        is_final: whether the task is not tried again.
-        policy: what happens to it then.
-        delay: the seconds until the next attempt; None for at once.
-    """
-
-    is_final: bool
-    policy: ReleaseLimitPolicy
-    delay: float | None
+_KEPT_WITH_TASK: Final = (*ATTEMPT_OPTIONS, "ttr")
 
 
 class QueuePolicy:
@@ -94,6 +81,7 @@ class QueuePolicy:
         self._unique_keys = UniqueKeys(box, queue)
         self.logs_unknown = True
         self._unknown_names: set[str] = set()
+        self._ended_connections = EndedConnections(box, queue)
         self._chance: Callable[[], float] = random.random
         self.state = QueueState.RUNNING
         self.is_paused = self.is_draining = False
@@ -121,7 +109,7 @@ class QueuePolicy:
         self._has_attempts, self._has_keys = self._attempts.any(), self._unique_keys.any()
         if self._has_keys:
             self._unique_keys.open()
-        self.has_rows = self._has_attempts or self._has_keys
+        self.has_rows = self._has_attempts or self._has_keys or bool(self._ended_connections)
         self._has_own_times = self._attempts.any_with("ttr")
         self.limits_time = self._has_own_times or self.options.ttr is not None
 
@@ -205,6 +193,7 @@ class QueuePolicy:
 
     def _set_name(self, queue: str) -> None:
         self.queue = self._attempts.queue = self._unique_keys.queue = queue
+        self._ended_connections.rename(queue)
 
     def forget(self) -> None:
         """Remove all rows, and keys that are remembered: the queue is dropped, or has just been created.
@@ -228,6 +217,7 @@ class QueuePolicy:
         space = self._settings.find()
         if space is not None:
             space.delete([self.queue])
+        self._box.on_commit(self._ended_connections.clear)
 
     def _store(self, field: int, value: object) -> None:
         self._as_admin(self._write, field, value)
@@ -350,29 +340,68 @@ class QueuePolicy:
         own = self._as_admin(self._attempts.options, task_id)
         return QueueOptions.of({**self.given, **own}) if own else self.options
 
-    def failed(self, task_id: Any, cause: Cause) -> Failure | None:
+    def failed(self, task_id: Any, cause: Cause, max_failures: int | None = None) -> Failure | None:
         """Count a failed attempt, and return what follows; None if attempts are not counted.
 
         Connections that close while the server stops are no failures.
+
+        Parameters:
+            task_id: the task's id.
+            cause: why it has failed.
+            max_failures: the limit of a consumer, for which attempts are counted as well; None: it has none.
         """
-        if cause is Cause.DISCONNECT and self._box.is_stopping:
-            return None
-        if not (self._has_attempts or self.options.counts_attempts):
+        if cause is Cause.DISCONNECT:
+            if self._box.is_stopping:
+                return None
+            self._set_connections(task_id, self._ended_connections[task_id] + 1)
+            self._box.on_commit(partial(self._ended_connections.warn, task_id))
+        elif not (self._has_attempts or self.options.counts_attempts or max_failures):
             return None
         options = self.options_of(task_id)
-        if not options.counts_attempts:
+        retry = options.retry
+        if cause is Cause.DISCONNECT and options.disconnect_retry is not None:
+            retry = options.disconnect_retry
+        if not options.counts_attempts and retry is None and max_failures is None:
             return None
         self.has_rows = self._has_attempts = True
-        attempts = total(self._as_admin(self._attempts.count, task_id, cause))
+        row = self._as_admin(self._attempts.count, task_id, cause)
+        attempts = total(row)
+        delay = None
+        if retry is not None:
+            growing_with = attempts if retry is options.retry else disconnects(row)
+            delay = retry.delay_after(growing_with, self._chance())
         return Failure(
             is_final=bool(options.release_limit) and attempts >= (options.release_limit or 0),
             policy=options.release_limit_policy or ReleaseLimitPolicy.DELETE,
-            delay=None if options.retry is None else options.retry.delay_after(attempts, self._chance()),
+            delay=delay,
+            attempts=attempts,
         )
+
+    def _set_connections(self, task_id: Any, count: int) -> None:
+        """Store the number of connections that a task has ended, within the running transaction."""
+        before = self._ended_connections[task_id]
+        self._box.on_rollback(partial(self._restore_connections, task_id, before))
+        self._restore_connections(task_id, count)
+
+    def _restore_connections(self, task_id: Any, count: int) -> None:
+        self._ended_connections.set(task_id, count)
+        self.has_rows = self._has_attempts or self._has_keys or bool(self._ended_connections)
+
+    def suspicious_tasks(self) -> dict[Any, int]:
+        """Return the tasks that have ended several connections of consumers, with the number of these."""
+        return self._ended_connections.suspicious()
+
+    def kicked(self, task_id: Any) -> None:
+        """Give a kicked task all of its attempts again."""
+        if self._has_attempts:
+            self._as_admin(self._attempts.reset, task_id)
 
     def task_removed(self, task_id: Any) -> None:
         """Forget a removed task. Call it where `has_rows` is true."""
-        self._as_admin(self._task_removed, task_id)
+        if task_id in self._ended_connections:
+            self._set_connections(task_id, 0)
+        if self._has_attempts or self._has_keys:
+            self._as_admin(self._task_removed, task_id)
 
     def _task_removed(self, task_id: Any) -> None:
         if self._has_attempts:
@@ -391,15 +420,17 @@ class QueuePolicy:
             self._as_admin(self._all_removed)
 
     def _all_removed(self) -> None:
+        self._box.on_commit(self._ended_connections.clear)
         self._attempts.remove_where(lambda _: True)
         self._unique_keys.tasks_removed(lambda _: True)
 
     def details(self, task_id: Any) -> dict[str, object]:
         """Return the failed attempts of a task, for operators."""
-        if not self._has_attempts:
-            return {}
-        counts: dict[str, object] | None = self._as_admin(self._attempts.counts, task_id)
-        return counts or {}
+        counts: dict[str, object] | None = None
+        if self._has_attempts:
+            counts = self._as_admin(self._attempts.counts, task_id)
+        ended = self._ended_connections[task_id]
+        return {**(counts or {}), **({"ended_connections": ended} if ended else {})}
 
     def _as_admin(self, function: Callable[..., Any], *arguments: Any) -> Any:
         return self._box.session.su("admin", function, *arguments)

@@ -128,6 +128,10 @@ class TubeDriver(ABC):
             delta: microseconds, or `time.TIMEOUT_INFINITY`.
         """
 
+    def prolong(self, task_id: object, delta: int) -> Tuple | None:
+        """As `touch`, for the present attempt only: the stored `ttr` stays, if the driver can do so."""
+        return self.touch(task_id, delta)
+
     def delete(self, task_id: object) -> Tuple | None:
         """Remove a task, and return its row with the state `DONE`."""
         task = self.space.delete(task_id)

@@ -10,11 +10,11 @@ from queue_lua_compat.managed_tasks import NANOSECONDS, ManagedTasks, first_of_g
 from queue_lua_compat.tubes.driver import READY, STATES, STATUS, TASK_ID
 from queue_lua_compat.tubes.statistics import Statistics
 from queue_lua_compat.tubes.timestamps import MICROSECONDS, in_seconds
-from queue_lua_compat.tubes.tube import Tube
+from queue_lua_compat.tubes.tube import Tube, first_taken, last_touched
 
 _STATES: Final = {stored: TaskState(name) for name, stored in STATES.items()}
 _STATUSES: Final = {state: stored for stored, state in _STATES.items()}
-_CONNECTION, _TAKEN_TIME = 2, 4
+_CONNECTION: Final = 2
 _DATA: Final = 2
 _LARGEST: Final = 2**64 - 1
 
@@ -87,6 +87,7 @@ class ManagedTube(ManagedTasks):
             raise BoxError.procedure(f"the task {task_id} has the unknown state {row[STATUS]!r}")
         created, due = tube.created(row), tube.raw.due_at(row)
         taken = tube.taken_by(task_id) if state == TaskState.TAKEN else None
+        touched = None if taken is None else last_touched(taken)
         return TaskInfo(
             task_id,
             state,
@@ -94,9 +95,15 @@ class ManagedTube(ManagedTasks):
             None if created is None else created / NANOSECONDS,
             due=None if due is None else in_seconds(due),
             session=None if taken is None else taken[_CONNECTION],
-            taken_at=None if taken is None else taken[_TAKEN_TIME] / MICROSECONDS,
+            taken_at=None if taken is None else first_taken(taken) / MICROSECONDS,
+            touched_at=None if touched is None else touched / MICROSECONDS,
             details=tube.raw.details(row) | self.policy.details(task_id),
         )
+
+    def taken_at(self, row: Tuple) -> float | None:
+        """See `ManagedTasks`."""
+        taken = self._tube.taken_by(row[TASK_ID])
+        return None if taken is None else first_taken(taken) / MICROSECONDS
 
     def row(self, task_id: int | str) -> Tuple | None:
         """See `ManagedTasks`."""

@@ -15,7 +15,7 @@ METHODS: Final = {
     "put_many": 1,
     "take": 1,
     "take_many": 2,
-    "touch": 2,
+    "touch": 3,
     "ack": 1,
     "ack_many": 1,
     "release": 2,

@@ -13,6 +13,7 @@ from iproto_server import STILL_WAITING, BoxError, ErrorCode, Space, Steps, Tupl
 from queue_lua_compat.long_calls import WOKEN_MAX
 from queue_lua_compat.lua_numbers import shown
 from queue_lua_compat.policies.attempts import Cause
+from queue_lua_compat.policies.failures import REPORT_OPTIONS, ReportedFailure
 from queue_lua_compat.policies.options import QueueOptions
 from queue_lua_compat.task_times import TaskTimes
 from queue_lua_compat.tubes import timestamps
@@ -47,9 +48,10 @@ from queue_lua_compat.tubes.wait_queues import TAKING, forget_wait_queues, wait_
 
 logger = logging.getLogger("queue_lua_compat.tubes")
 
-_RELEASE_OPTIONS: Final = frozenset({"delay"})
+_RELEASE_OPTIONS: Final = frozenset({"delay", *REPORT_OPTIONS})
 _KEPT: Final = "queue_lua_compat.tubes.times"
 _TAKEN_TIME: Final = 4
+_FIRST_TAKEN: Final = 5
 
 TaskCallback = Callable[[Tuple | None, str | None], object]
 """Called with a task's row and the event when a task of a tube changes."""
@@ -200,12 +202,15 @@ class Tube(BulkCalls):
         return self._context.consumers.park(self.waiting, self.number, min(seconds, timestamps.LONGEST))
 
     @atomic
-    def touch(self, task_id: object = NOT_GIVEN, delta: object = None) -> Tuple | None:
+    def touch(
+        self, task_id: object = NOT_GIVEN, delta: object = None, options: object = None
+    ) -> Tuple | None:
         """Extend the time of a task that the session has taken.
 
         Parameters:
             task_id: the task's id.
             delta: seconds; without it, or if it is not positive, nothing changes.
+            options: `keep_ttr`: whether the stored `ttr` stays as it is; the module adds the seconds to it.
         """
         if not self._context.is_running("touch") or delta is None:
             return None
@@ -215,7 +220,8 @@ class Tube(BulkCalls):
         self._check_taken(task_id)
         longer = timestamps.NEVER if seconds > timestamps.LONGEST else timestamps.span(seconds)
         self._context.statistics.count(self.name, "touch")
-        return self._normalized(self.raw.touch(task_id, longer))
+        keeps = isinstance(options, dict) and options.get("keep_ttr") is True
+        return self._normalized((self.raw.prolong if keeps else self.raw.touch)(task_id, longer))
 
     @atomic
     def ack(self, task_id: object = NOT_GIVEN) -> Tuple | None:
@@ -226,7 +232,7 @@ class Tube(BulkCalls):
         self._find(task_id)
         taken = self._taken.current().delete([self.number, task_id])
         task = self.raw.delete(task_id)
-        self.times.acknowledged(None if taken is None else taken[_TAKEN_TIME] * 1000)
+        self.times.acknowledged(None if taken is None else first_taken(taken) * 1000)
         self._context.statistics.count_acknowledged(self.name)
         if task is None:
             return None
@@ -239,9 +245,11 @@ class Tube(BulkCalls):
 
         Parameters:
             task_id: the task's id.
-            options: `delay`: seconds until it is ready, if the driver supports delays.
+            options: `delay`: seconds until it is ready, if the driver supports delays; those of
+                `ReportedFailure`.
 
-        Returns: the task; with the state `DONE` if it has reached its `release_limit`.
+        Returns: the task; with the state `DONE` if it has reached its `release_limit`. For a failure that is
+            reported there is a further field: a map of `attempts`, `delay` and `ended`.
         """
         if not self._context.is_running("release"):
             return None
@@ -251,14 +259,23 @@ class Tube(BulkCalls):
         given = call_options(options)
         if given:
             self.policy.check_names(given, _RELEASE_OPTIONS, "release")
-        failure = self.policy.failed(task_id, Cause.RELEASE)
-        if failure is not None:
-            if failure.is_final:
-                self._context.statistics.count(self.name, "release")
-                return self._normalized(self.policy.end(task_id, failure))
-            if failure.delay and given.get("delay") is None:
+        report = ReportedFailure.of(given)
+        failure = self.policy.failed(task_id, Cause.RELEASE, None if report is None else report.max_failures)
+        ended: str | None = None
+        if failure is not None and failure.is_final:
+            self._context.statistics.count(self.name, "release")
+            task, ended = self.policy.end(task_id, failure), failure.policy.value
+        elif report is not None and report.is_over(failure):
+            task, ended = self.raw.bury(task_id), "bury"
+        else:
+            if failure is not None and failure.delay and (report or given.get("delay") is None):
                 given["delay"] = failure.delay
-        return self._normalized(self.raw.release(task_id, given))
+            task = self.raw.release(task_id, given)
+        normalized = self._normalized(task)
+        if report is None or normalized is None:
+            return normalized
+        delay = 0 if ended else given.get("delay") or 0
+        return Tuple(pack([*normalized, report.answer(failure, delay, ended)]))
 
     def peek(self, task_id: object = NOT_GIVEN) -> Tuple | None:
         """Return a task. Raises BoxError if it does not exist."""
@@ -324,7 +341,8 @@ class Tube(BulkCalls):
         """Make a task ready that is delayed, buried, or taken by any session."""
         if not self._context.is_running("free"):
             return None
-        self._find(task_id)
+        if self._find(task_id)[STATUS] == BURIED and self.policy.has_rows:
+            self.policy.kicked(task_id)
         return self._normalized(self.raw.release(task_id, {}))
 
     # -- for administrators --
@@ -439,7 +457,8 @@ class Tube(BulkCalls):
         state = task[STATUS]
         taken, number, task_id = self._taken.current(), self.number, task[TASK_ID]
         key = [number, task_id]
-        if taken.get(key) is not None:
+        before = taken.get(key)
+        if before is not None:
             taken.delete(key)
         if state == READY:
             if event is None:
@@ -457,9 +476,14 @@ class Tube(BulkCalls):
                 self.times.taken(task_id, self.created(task))
             connection_id = self._session.current.id
             session_uuid = self._context.sessions.identify(connection_id)
-            taken.insert([number, task_id, connection_id, session_uuid, timestamps.now(box)])
+            row = [number, task_id, connection_id, session_uuid, timestamps.now(box)]
+            if event == "touch" and before is not None:
+                row.append(first_taken(before))  # the module's own field tells of the last touch
+            taken.insert(row)
         if event == "ttr":
             self.policy.timed_out(task)
+        elif event == "kick" and self.policy.has_rows:
+            self.policy.kicked(task_id)
         if event == "delete":
             if self.times.ready_since:
                 self.times.removed(task[TASK_ID])
@@ -494,3 +518,14 @@ class Tube(BulkCalls):
     def wake_all(self) -> None:
         """Wake all waiting calls, one after the other, until one finds no task."""
         self.waiting.wake(len(self.waiting))
+
+
+def first_taken(row: Tuple) -> int:
+    """Return when the task of a row of `_queue_taken_2` was taken, in microseconds since 1970."""
+    taken: int = row[_FIRST_TAKEN] if len(row) > _FIRST_TAKEN else row[_TAKEN_TIME]
+    return taken
+
+
+def last_touched(row: Tuple) -> int | None:
+    """Return when the task of such a row was touched last; None if it never was."""
+    return row[_TAKEN_TIME] if len(row) > _FIRST_TAKEN else None

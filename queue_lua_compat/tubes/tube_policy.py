@@ -9,8 +9,9 @@ from typing import Any
 
 from iproto_server import BoxError, Tuple
 from queue_lua_compat.policies.attempts import Cause
+from queue_lua_compat.policies.failures import Failure
 from queue_lua_compat.policies.options import QUEUE_OPTIONS, QueueOptions, ReleaseLimitPolicy
-from queue_lua_compat.policies.queue_policy import Failure, QueuePolicy
+from queue_lua_compat.policies.queue_policy import QueuePolicy
 from queue_lua_compat.tubes.context import TubeContext
 from queue_lua_compat.tubes.driver import TASK_ID, Options, TubeDriver
 
@@ -51,8 +52,11 @@ class TubePolicy(QueuePolicy):
 
     def check_driver(self, options: QueueOptions) -> None:
         """Raise BoxError if options need what the driver lacks."""
-        if options.retry is not None and not self._driver.has_delays:
-            raise BoxError.procedure(f"tasks of the type {self._kind} have no delays, so there is no retry")
+        for name, retry in (("retry", options.retry), ("disconnect_retry", options.disconnect_retry)):
+            if retry is not None and not self._driver.has_delays:
+                raise BoxError.procedure(
+                    f"tasks of the type {self._kind} have no delays, so there is no {name}"
+                )
         if options.release_limit_policy == ReleaseLimitPolicy.DLQ and not self._driver.has_dead_letters:
             raise BoxError.procedure(f"tasks of the type {self._kind} cannot become dead letters")
 

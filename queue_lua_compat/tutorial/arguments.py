@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from iproto_server import BoxError
 from queue_lua_compat.lua_numbers import described, number
+from queue_lua_compat.policies.failures import REPORT_OPTIONS
 
 ID_AS_TEXT: Final = "id_as_text"
 """The option of calls that answer tasks, for clients whose numbers are not exact above 2^53."""
@@ -14,7 +15,7 @@ ID_AS_TEXT: Final = "id_as_text"
 PUT_OPTIONS: Final = ("delay", ID_AS_TEXT)
 """The tutorial's own options of put."""
 
-RELEASE_OPTIONS: Final = ("delay",)
+RELEASE_OPTIONS: Final = ("delay", *REPORT_OPTIONS)
 """The options of release."""
 
 

@@ -154,6 +154,10 @@ class ManagedDeadLetters(ManagedTasks):
             details=self.policy.details(row[0]),
         )
 
+    def taken_at(self, row: Tuple) -> float | None:
+        """See `ManagedTasks`."""
+        return None
+
     def row(self, task_id: int | str) -> Tuple | None:
         """See `ManagedTasks`."""
         return self._space.get(self.number_of(task_id))

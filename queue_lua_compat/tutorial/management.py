@@ -90,7 +90,6 @@ class ManagedTutorialQueue(ManagedTasks):
             raise BoxError.procedure(f"the task {task_id} has the unknown status {row[STATUS]!r}")
         created = _created(row)
         session = self._owners.sessions.get(task_id) if state == TaskState.TAKEN else None
-        taken_at = None if session is None else self._owners.moment(task_id)
         return TaskInfo(
             task_id,
             state,
@@ -98,9 +97,15 @@ class ManagedTutorialQueue(ManagedTasks):
             None if created is None else created / NANOSECONDS,
             due=float(row[RUN_AT]) if state == TaskState.DELAYED else self._run_until.get(task_id),
             session=session,
-            taken_at=None if taken_at is None else taken_at / NANOSECONDS,
+            taken_at=None if session is None else self.taken_at(row),
+            touched_at=self._owners.touched_at(task_id),
             details=self.policy.details(task_id),
         )
+
+    def taken_at(self, row: Tuple) -> float | None:
+        """See `ManagedTasks`."""
+        moment = self._owners.moment(row[0])
+        return None if moment is None else moment / NANOSECONDS
 
     def row(self, task_id: int | str) -> Tuple | None:
         """See `ManagedTasks`."""

@@ -32,8 +32,9 @@ from iproto_server import (
 from queue_lua_compat.long_calls import TAKES, WOKEN_MAX, take_steps
 from queue_lua_compat.lua_numbers import at_least_one, key_of, number, shown
 from queue_lua_compat.policies.attempts import Cause
+from queue_lua_compat.policies.failures import Failure, ReportedFailure
 from queue_lua_compat.policies.options import QUEUE_OPTIONS, ReleaseLimitPolicy
-from queue_lua_compat.policies.queue_policy import Failure, QueuePolicy
+from queue_lua_compat.policies.queue_policy import QueuePolicy
 from queue_lua_compat.task_owners import TaskOwners
 from queue_lua_compat.task_times import TaskTimes
 from queue_lua_compat.tutorial.arguments import (
@@ -109,6 +110,7 @@ class TutorialQueue:
         self._waiting.resume_with(self._take_when_woken)
         self._waiters = self._waiting.waiters
         self._owners = TaskOwners(box, self._take_back, kept)
+        self._touched = self._owners.touched.values
         self._taken_at: int | None = None  # when the task was taken that was deleted last
         self._times = TaskTimes(box, kept)
         self._ready_since = self._times.ready_since
@@ -318,9 +320,10 @@ class TutorialQueue:
 
         Parameters:
             task_id: as for `ack`.
-            options: `{"delay": seconds}` makes it ready only after that time.
+            options: `{"delay": seconds}` makes it ready only after that time; those of `ReportedFailure`.
 
-        Returns: the task.
+        Returns: the task. For a failure that is reported there is a further field `failure`: a map of
+            `attempts`, `delay` and `ended`.
 
         Raises:
             BoxError: as `ack`.
@@ -331,7 +334,8 @@ class TutorialQueue:
             self._policy.check_names(options, RELEASE_OPTIONS, "release")
         if self._space.get(key) is None:
             raise _not_found(key)
-        task = self._fail(key, Cause.RELEASE, delay)
+        report = ReportedFailure.of(options) if isinstance(options, dict) else None
+        task = self._fail(key, Cause.RELEASE, delay, report)
         self._kept["release"] += 1
         return task
 
@@ -351,6 +355,7 @@ class TutorialQueue:
         if task is None:
             raise _not_found(key)
         self._start_time_to_run(key)
+        self._owners.touch(key)
         return task.as_map()
 
     def stats(self, box: Box, *_: object) -> dict[str, int]:
@@ -442,28 +447,37 @@ class TutorialQueue:
 
     # -- failed attempts --
 
-    def _fail(self, key: Any, cause: Cause, delay: float | None = None) -> Task:
+    def _fail(
+        self, key: Any, cause: Cause, delay: float | None = None, report: ReportedFailure | None = None
+    ) -> Task:
         """Make a taken task ready again, or delayed, after a failed attempt; end it after too many.
 
         Parameters:
             key: the task's key.
             cause: why the attempt has failed.
             delay: the seconds until it is ready; None for those of the queue's policy.
+            report: what the consumer reports; None: no failure.
 
-        Returns: the task.
+        Returns: the task, with what the consumer is told.
         """
         failure = self._policy.failed(key, cause)
         if failure is not None:
             if failure.is_final:
-                return self._end(key, failure)
-            delay = failure.delay if delay is None else delay
+                gone = self._end(key, failure)
+                return (
+                    gone if report is None else gone | {"failure": report.answer(failure, 0, failure.policy)}
+                )
+            if delay is None or (report is not None and failure.delay is not None):
+                delay = failure.delay
         if delay is None:
             operations: tuple[tuple[str, int, object], ...] = _RELEASE
         else:
             operations = (("=", STATUS, WAITING), ("=", RUN_AT, self._due_timer.now() + delay))
         task = self._space.update(key, operations)
         assert task is not None
-        return task.as_map()
+        if report is None:
+            return task.as_map()
+        return {**task.as_map(), "failure": report.answer(failure, delay or 0, None)}
 
     def _end(self, key: Any, failure: Failure) -> dict[str | int, object]:
         """Delete a task, or make it a dead letter, after its last attempt."""
@@ -503,6 +517,8 @@ class TutorialQueue:
                     self._times.removed(old[0])
                 if self._run_until:
                     self._times_to_run.end(old[0])
+                if self._touched:
+                    self._owners.forget_touch(old[0])
                 if self._policy.has_rows:
                     self._policy.task_removed(old[0])
             return
@@ -513,6 +529,8 @@ class TutorialQueue:
             self._owners.remove(old[0])
             if self._run_until:
                 self._times_to_run.end(old[0])
+            if self._touched:
+                self._owners.forget_touch(old[0])
         if status == READY:
             if old is not None and old[STATUS] != READY:
                 self._times.became_ready(old[0])

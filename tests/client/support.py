@@ -50,6 +50,11 @@ class Sleeps:
         return (await self._asked.get())[0]
 
 
+async def briefly(seconds: float) -> None:
+    """A sleep that takes next to no time."""
+    await asyncio.sleep(0.01)
+
+
 def tutorial(start_server: StartServer) -> RunningServer:
     """Start a server of the tutorial's queue."""
     return start_server([QUEUE_APPLICATION])

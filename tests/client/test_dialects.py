@@ -6,8 +6,8 @@ import pytest
 
 from iproto_server.client import Backoff, QueueError, QueueFull, Unsupported
 from iproto_server.client import Queue as AsyncQueue
-from iproto_server.client.dialects import Tube, Tutorial, tube_from_row
-from iproto_server.client.retries import REMEMBERED, Failures
+from iproto_server.client.dialects import Outcome, Tube, Tutorial, tube_from_row
+from iproto_server.client.retries import REMEMBERED, Failures, identity_of
 from iproto_server.client.sync import Queue as SyncQueue
 
 QUEUES = (AsyncQueue, SyncQueue)
@@ -112,9 +112,38 @@ def test_a_wrong_backoff_is_refused(wrong: dict[str, float]) -> None:
 
 def test_failures_are_counted_for_a_limited_number_of_tasks() -> None:
     failures = Failures()
-    assert [failures.add(1), failures.add(2), failures.add(1)] == [1, 1, 2]
+    assert [failures.add(1, b""), failures.add(2, b""), failures.add(1, b"")] == [1, 1, 2]
     failures.forget(1)
-    assert failures.add(1) == 1
+    assert failures.add(1, b"") == 1
     for task_id in range(10, 10 + REMEMBERED):
-        failures.add(task_id)
-    assert failures.add(2) == 1
+        failures.add(task_id, b"")
+    assert failures.add(2, b"") == 1
+
+
+def test_a_new_task_with_a_used_id_has_not_failed() -> None:
+    failures = Failures()
+    first, second = identity_of({"to": "ann"}), identity_of({"to": "bob"})
+    assert [failures.add(0, first), failures.add(0, first), failures.add(0, second)] == [1, 2, 1]
+    failures.set(0, second, 7)  # as the server has counted
+    assert failures.add(0, second) == 8
+
+
+def test_the_outcome_of_a_failure_is_told_by_this_server_only() -> None:
+    tube, tutorial = Tube("jobs", "fifottl", None), Tutorial()
+    told = {"attempts": 2, "delay": 0, "ended": "DLQ"}
+    assert tube.outcome([[0, "-", "x", told]]) == Outcome(2, 0.0, "is a dead letter")
+    assert tutorial.outcome([{"id": 1, "failure": {"attempts": None, "delay": 2.5, "ended": None}}]) == (
+        Outcome(None, 2.5, None)
+    )
+    for values in ([], [[0, "r", "x"]], [[0, "r", "x", None]], [None]):
+        assert tube.outcome(values) is None
+    assert tutorial.outcome([{"id": 1, "status": "R"}]) is None
+
+
+def test_a_failure_is_reported_with_what_the_queue_has() -> None:
+    assert Tube("jobs", "fifottl", None).fail(0, 2.5, 3) == (
+        "queue.tube.jobs:release",
+        [0, {"failed": True, "delay": 2.5, "max_failures": 3}],
+    )
+    assert Tube("jobs", "fifo", None).fail(0, 2.5, None) == ("queue.tube.jobs:release", [0, {"failed": True}])
+    assert Tutorial().fail(5, 1, 3) == ("queue.release", [5, {"failed": True, "delay": 1}])

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import os
 import signal
+import threading
 from pathlib import Path
 
 import pytest
 
 from iproto_server.client import Backoff, NotConnected, QueueError, Refused, TaskLost, Unsupported
+from iproto_server.client.alarm import Alarm
 from iproto_server.client.sync import Queue
 from tests.client.support import EXACT, call, counts, tube_states, tubes, tutorial
 from tests.conftest import StartServer, StartTarantool
@@ -97,6 +101,106 @@ def test_an_interrupt_gives_the_task_back_and_goes_on(start_server: StartServer)
                 with task:
                     raise KeyboardInterrupt
         assert counts(server.address) == (1, 0, 0)
+
+
+def test_a_cancelled_error_is_a_failure(start_server: StartServer) -> None:
+    server = tubes(start_server, jobs=("fifo", {}))
+
+    async def cancelled() -> None:
+        other = asyncio.ensure_future(asyncio.sleep(0))
+        other.cancel()
+        await other
+
+    with Queue(server.address, tube="jobs", backoff=Backoff(first=0)) as queue:
+        queue.put("a")
+        for task in queue.consume(timeout=0, max_failures=2):
+            with task:
+                asyncio.run(cancelled())
+    assert tube_states(server.address, "jobs") == {"buried": 1}
+
+
+def test_a_time_limit_interrupts_a_block(start_server: StartServer, caplog: pytest.LogCaptureFixture) -> None:
+    server = tubes(start_server, jobs=("fifo", {}))
+    before = signal.getsignal(signal.SIGALRM)
+    swallowed = 0
+    with Queue(server.address, tube="jobs", backoff=Backoff(first=0)) as queue:
+        queue.put("hangs")
+        for task in queue.consume(timeout=0, max_failures=1, time_limit=0.01):
+            with task:
+                while True:
+                    try:
+                        threading.Event().wait()
+                    except TimeoutError:
+                        swallowed += 1
+                        if swallowed == 2:  # it is raised again
+                            raise
+    assert swallowed == 2
+    assert tube_states(server.address, "jobs") == {"buried": 1}
+    assert "the block took longer than its time limit of 0.01 s" in caplog.text
+    assert signal.getsignal(signal.SIGALRM) == before
+    assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
+
+
+def test_a_block_that_swallows_the_end_of_its_time_has_failed(start_server: StartServer) -> None:
+    server = tubes(start_server, jobs=("fifo", {}))
+    with Queue(server.address, tube="jobs") as queue:
+        queue.put("a")
+        for task in queue.consume(timeout=0, max_failures=1, time_limit=0.01):
+            with task, contextlib.suppress(TimeoutError):
+                threading.Event().wait()
+    assert tube_states(server.address, "jobs") == {"buried": 1}
+
+
+def test_nothing_is_raised_around_the_block() -> None:
+    def around() -> bool:
+        signal.raise_signal(signal.SIGALRM)
+        return alarm.end()
+
+    alarm = Alarm(600, around)
+    assert around()
+    assert isinstance(alarm.error, TimeoutError)
+
+
+def test_a_time_limit_needs_the_main_thread() -> None:
+    queue = Queue("127.0.0.1:1", "tutorial")
+    for wrong in (0, -1, float("nan")):
+        with pytest.raises(ValueError, match="time_limit is more than 0 seconds"):
+            queue.consume(time_limit=wrong)
+    errors: list[ValueError] = []
+
+    def consume() -> None:
+        try:
+            queue.consume(time_limit=1)
+        except ValueError as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=consume)
+    thread.start()
+    thread.join()
+    assert [str(error) for error in errors] == ["time_limit: only the main thread can be interrupted"]
+
+
+def test_an_interrupted_request_closes_the_connection(start_server: StartServer) -> None:
+    server = tutorial(start_server)
+
+    def interrupt(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        with Queue(server.address, "tutorial") as queue:
+            with pytest.raises(KeyboardInterrupt):
+                signal.setitimer(signal.ITIMER_REAL, 0.05)
+                queue.take(30)
+            # The response of that take must not be taken for the one of this put.
+            assert isinstance(queue.put("a"), int)
+            task = queue.take()
+            assert task is not None
+            assert task.data == "a"
+            task.ack()
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert counts(server.address) == (0, 0, 0)
 
 
 def test_a_lost_connection_is_replaced(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -18,6 +18,7 @@ from tests.client.support import (
     EXACT,
     TIMEOUT,
     Sleeps,
+    briefly,
     call,
     counts,
     run,
@@ -39,11 +40,6 @@ async def filled_queue(address: str, tasks: int) -> AsyncIterator[Queue]:
         for number in range(tasks):
             await queue.put(number)
         yield queue
-
-
-async def briefly(seconds: float) -> None:
-    """A sleep that takes next to no time."""
-    await asyncio.sleep(0.01)
 
 
 def test_handlers_run_side_by_side_and_acknowledge(start_server: StartServer) -> None:

@@ -10,6 +10,7 @@ from typing import cast
 import pytest
 
 from iproto_server import Box, BoxError, Histogram, ManagedQueue, TaskState
+from iproto_server.managed_queue import SUSPICIOUS_MAX
 from iproto_server.metrics.queue_metrics import READ_AT_ONCE, QueueMetrics
 
 
@@ -85,10 +86,27 @@ def test_what_a_queue_tells() -> None:
         "tnt_queue_tasks": {("", "a", "ready"): 3, ("", "a", "buried"): 1},
         "tnt_queue_calls": {("", "a", "put"): 4},
         "tnt_queue_oldest_ready_seconds": {("", "a"): 1.5},
+        "tnt_queue_oldest_taken_seconds": {("", "a"): 0},
+        "tnt_queue_task_ended_connections": {},
         "tnt_queue_consumers_waiting": {("", "a"): 2},
         "tnt_queue_wait_seconds": durations,
         "tnt_queue_service_seconds": durations,
         "tnt_queue_left_out": {("",): 0},
+    }
+
+
+def test_a_held_task_and_tasks_that_end_connections_are_told() -> None:
+    class Poisoned(Queue):
+        def oldest_taken(self) -> float:
+            return 7.5
+
+        def suspicious_tasks(self) -> dict[int | str, int]:
+            return {number: 5 + number for number in range(2 * SUSPICIOUS_MAX)}
+
+    told = series(Poisoned("a"))
+    assert told["tnt_queue_oldest_taken_seconds"] == {("", "a"): 7.5}
+    assert told["tnt_queue_task_ended_connections"] == {
+        ("", "a", str(number)): 5 + number for number in range(SUSPICIOUS_MAX)
     }
 
 

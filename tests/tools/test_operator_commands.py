@@ -154,6 +154,12 @@ class TestSessions:
         outcome = run("sessions", uri)
         assert outcome.status == 0
         assert session["peer"] in outcome.output
+        assert session["tasks"][0]["touched_at"] is None
+        client.call("queue.tube.jobs:touch", int(task_id), 5)
+        [session] = lines(run("sessions", "--json", "--holding", uri))
+        assert session["tasks"][0]["touched_at"] > session["tasks"][0]["taken_at"]
+        for command in (["sessions", uri], ["tasks", uri, "jobs"]):
+            assert "touched" in run(*command).output
 
     def test_more_than_are_shown(self, uri: str, client: IprotoClient) -> None:
         ids_of(client, *range(3))
@@ -232,8 +238,10 @@ class TestQueues:
         assert run("resume", uri, "jobs").status == 0
 
     def test_options_are_json_or_else_strings(self, uri: str, client: IprotoClient) -> None:
-        given = ("release_limit=1", "release_limit_policy=DLQ", 'retry={"delay": 5}')
+        pauses = 'disconnect_retry={"delay": 7, "max_delay": 60}'
+        given = ("release_limit=1", "release_limit_policy=DLQ", 'retry={"delay": 5}', pauses)
         assert run("configure", uri, "jobs", *given).output.splitlines() == [
+            pauses,
             "release_limit=1",
             "release_limit_policy=DLQ",
             'retry={"delay": 5}',

@@ -46,7 +46,8 @@ _TASK: Final = _of(
         "created": {"type": ["number", "null"]},
         "due": {"type": ["number", "null"]},
         "session": {"type": ["integer", "null"]},
-        "taken_at": {"type": ["number", "null"]},
+        "taken_at": {"type": ["number", "null"], "description": "when its consumer took it"},
+        "touched_at": {"type": ["number", "null"], "description": "when that last asked for more time"},
         "details": _of("object"),
     },
 )

@@ -208,9 +208,14 @@ class TimedDriver(TubeDriver):
 
     def touch(self, task_id: object, delta: int) -> Tuple | None:
         """Extend a task's time to run and its time to live."""
-        return self._changed_at(
-            task_id, "touch", lambda _: tuple(("+", field, delta) for field in (NEXT_EVENT, TTL, TTR))
-        )
+        return self._extend(task_id, delta, NEXT_EVENT, TTL, TTR)
+
+    def prolong(self, task_id: object, delta: int) -> Tuple | None:
+        """Extend the present attempt, and the time to live; the next attempt has the old time to run."""
+        return self._extend(task_id, delta, NEXT_EVENT, TTL)
+
+    def _extend(self, task_id: object, delta: int, *fields: int) -> Tuple | None:
+        return self._changed_at(task_id, "touch", lambda _: tuple(("+", field, delta) for field in fields))
 
     def release(self, task_id: object, options: Options) -> Tuple | None:
         """Make a task ready again, or delayed with the option `delay`, which extends its time to live."""

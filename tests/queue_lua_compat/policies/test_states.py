@@ -165,7 +165,7 @@ class TestConfigure:
         [
             (
                 {"relaese_limit": 3},
-                'has no option "relaese_limit", did you mean "release_limit"\\? it has release_limit',
+                'has no option "relaese_limit", did you mean "release_limit"\\? it has disconnect_retry',
             ),
             ({"release_limit": "three"}, "release_limit must be a whole number"),
             ({"strict_options": 1}, "strict_options must be true or false"),

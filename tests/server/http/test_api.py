@@ -191,6 +191,12 @@ class TestRepairs:
             assert api.post(of_queue(tube, f"/{action}"))["state"] == state
             assert api.get(of_queue(tube))["state"] == state
 
+    def test_lost_connections_get_a_pause(self, api: ApiClient, tube: str) -> None:
+        options = {"disconnect_retry": {"delay": 5}}
+        assert api.post(of_queue(tube, "/configure"), options=options)["settings"] == options
+        assert api.get(of_queue(tube))["suspicious"] == []
+        assert api.post(of_queue(tube, "/configure"), options={"disconnect_retry": None})["settings"] == {}
+
     def test_a_dead_letter_is_put_back(self, server: RunningServer, api: ApiClient, tube: str) -> None:
         options = {"release_limit": 1, "release_limit_policy": "DLQ"}
         assert api.post(of_queue(tube, "/configure"), options=options)["settings"] == options

@@ -127,8 +127,30 @@ def test_every_query_answers(server: RunningServer, prometheus: Prometheus) -> N
     assert {rule["name"] for rule in evaluated if rule["state"] == "firing"} == set()
 
 
+def end_connections(address: str) -> None:
+    """Take the first task with one connection after the other, and close each."""
+    for _ in range(5):
+        with IprotoClient.at(address) as client:
+            assert client.call("queue.take", 20).data
+
+
+def test_a_poison_task_is_named(server: RunningServer) -> None:
+    with IprotoClient.at(server.address) as client:
+        number = client.call("queue.put", "poison").data[0]["id"]
+        end_connections(server.address)
+        assert client.call("queue.take", 20).data  # when the last one has been given back
+        told = metrics(http_port(server))
+        assert told["tnt_queue_task_ended_connections"] == {("queue", str(number)): 5}
+        [suspicious] = client.call("operator.queue", "queue").data[0]["suspicious"]
+        assert suspicious == {"id": number, "connections": 5}
+        assert client.call("operator.task", "queue", number).data[0]["details"] == {"ended_connections": 5}
+    server.process.wait_for(rf"the task {number} of the queue queue has ended 5 connections of its consumers")
+
+
 def test_every_series_of_the_queries_is_there(server: RunningServer) -> None:
     work(server.address)
     with IprotoClient.at(server.address) as client:
         assert client.call("operator.schedule", "nightly", {"queue": "queue", "cron": "0 0 1 1 *"}).ok
+        client.call("queue.put", "poison")
+    end_connections(server.address)
     assert queried() - metrics(http_port(server)).keys() == set()

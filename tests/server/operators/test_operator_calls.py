@@ -107,6 +107,7 @@ class TestQueues:
             "options": sorted({"delay", "ttr", *TASK_OPTIONS}),
             "state": "running",
             "settings": {},
+            "suspicious": [],
             "dead_letters_of": None,
             "tasks": {"ready": 0, "taken": 1, "delayed": 0},
             "calls": {"put": 1, "take": 1, "ack": 0, "release": 0},
@@ -184,6 +185,13 @@ class TestSessions:
         assert (own["user"], own["taken"], len(own["tasks"])) == ("repairer", 2, 1)
         assert own["tasks"][0]["queue"] == "queue"
         assert own["oldest_taken_at"] == own["tasks"][0]["taken_at"] >= own["since"]
+        assert own["tasks"][0]["touched_at"] is None
+        client.call("queue.touch", own["tasks"][0]["id"])
+        [touched] = [each for each in called(client, "sessions") if each["id"] == own["id"]]
+        assert (
+            touched["tasks"][0]["taken_at"] == own["tasks"][0]["taken_at"] < touched["tasks"][0]["touched_at"]
+        )
+        assert called(client, "task", "queue", own["tasks"][0]["id"])["touched_at"] is not None
         assert re.fullmatch(r"127\.0\.0\.1:\d+", own["peer"])
         assert (sessions[with_id]["user"], sessions[with_id]["taken"]) == ("caller", 0)
 

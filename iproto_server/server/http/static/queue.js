@@ -128,6 +128,7 @@ export function QueuePage({ name, task, may, failed }) {
       </form>`}
       ${changesOfState.map(([action, verb]) => html`<button data-change=${action} onClick=${() => change(action)}>${verb}</button>`)}
     </div>
+    ${queue.suspicious.length > 0 && html`<p class="problem" id="suspicious">${queue.suspicious.map((task) => `Task ${task.id} has ended ${task.connections} connections of its consumers`).join(", ")}. See release_limit and disconnect_retry.</p>`}
     ${settings.length > 0 && html`<p class="note" id="settings">${settings.map(([option, value]) => `${option}: ${typeof value === "string" ? value : JSON.stringify(value)}`).join(", ")}</p>`}
     <p class=${message ? "message" : ""} role="status" id="message">${message}</p>
     <${Charts} charts=${QUEUE_CHARTS} history=${past} />

@@ -21,6 +21,7 @@ export function TaskDialog({ task, actions, act, onClose }) {
     ["Created", time(task.created)],
     ["Due", time(task.due)],
     ["Taken", time(task.taken_at)],
+    ["Touched", time(task.touched_at)],
     ["Session", task.session ?? "–"],
     ["Failed attempts", failures(task.details)],
     ...Object.entries(task.details)
