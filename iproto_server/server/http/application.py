@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import traceback
 from collections.abc import Callable, Sequence
@@ -99,6 +100,8 @@ class LimitedRequests:
             await self._app(scope, receive, send_noting)
         except ClientDisconnect:
             self._log.event(logging.DEBUG, "an HTTP client left during its request", peer=_peer(scope))
+        except asyncio.CancelledError:
+            self._log.event(logging.DEBUG, "an HTTP request was cut off by the stop", peer=_peer(scope))
         except Exception as error:  # noqa: BLE001  # a fault of the server, logged here
             place = traceback.extract_tb(error.__traceback__)[-1]
             where = f"{place.name}, {place.filename}:{place.lineno}"

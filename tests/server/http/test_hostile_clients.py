@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import itertools
 import json
 import logging
@@ -26,7 +27,7 @@ from iproto_server.server.http.http_connection import (
     HttpAdmission,
     HttpConnection,
 )
-from iproto_server.server.http.pacing import EVENTS, MAX_HEADER_LINES, PAUSE, PacedParser, Pacing
+from iproto_server.server.http.pacing import EVENTS, MAX_HEADER_LINES, PAUSE, TURN, PacedParser, Pacing
 from iproto_server.server.limits.rate_limited_log import RateLimitedLog
 from tests.running_server import RunningServer
 from tests.server.http.http_client import HTTP, TIMEOUT, http_port, request
@@ -121,10 +122,15 @@ class TestRequests:
         return sent
 
     @pytest.mark.parametrize(
-        ("error", "level"), [(ClientDisconnect(), logging.DEBUG), (RuntimeError("x"), logging.ERROR)]
+        ("error", "level"),
+        [
+            (ClientDisconnect(), logging.DEBUG),
+            (asyncio.CancelledError(), logging.DEBUG),
+            (RuntimeError("x"), logging.ERROR),
+        ],
     )
     def test_failures_are_logged_once(
-        self, log: RateLimitedLog, caplog: pytest.LogCaptureFixture, error: Exception, level: int
+        self, log: RateLimitedLog, caplog: pytest.LogCaptureFixture, error: BaseException, level: int
     ) -> None:
         async def fail(*arguments: object) -> None:
             raise error
@@ -213,7 +219,23 @@ class TestPacing:
     def clock(self) -> ManualClock:
         return ManualClock()
 
-    def test_one_step_at_a_time_with_pauses(self, clock: ManualClock) -> None:
+    def test_small_steps_share_a_turn(self, clock: ManualClock) -> None:
+        ran: list[int] = []
+        now = [0.0]
+
+        def small(number: int) -> None:
+            now[0] += TURN / 4
+            ran.append(number)
+
+        pacing = Pacing(clock, lambda: now[0], lambda: now[0])
+        for number in range(10):
+            pacing.soon(functools.partial(small, number))
+        clock.advance(0)
+        assert ran == [0, 1, 2, 3]
+        clock.advance(TURN * PAUSE)
+        assert ran == [0, 1, 2, 3, 4, 5, 6, 7]
+
+    def test_long_steps_run_one_at_a_time_with_pauses(self, clock: ManualClock) -> None:
         now, ran = [100.0], []
 
         def step(name: str, cost: float) -> Callable[[], None]:
@@ -223,7 +245,7 @@ class TestPacing:
 
             return run
 
-        pacing = Pacing(clock, lambda: now[0])
+        pacing = Pacing(clock, lambda: now[0], lambda: now[0])
         first, second, third = step("a", 0.5), step("b", 0.25), step("c", 0)
         for each in (first, second, first, third):
             pacing.soon(each)
@@ -244,7 +266,7 @@ class TestPacing:
 
     def test_a_step_that_raises_ends_nothing(self, clock: ManualClock) -> None:
         ran: list[int] = []
-        pacing = Pacing(clock, lambda: 0.0)
+        pacing = Pacing(clock, lambda: 0.0, lambda: 0.0)
         pacing.soon(lambda: 1 / 0)
         pacing.soon(lambda: ran.append(1))
         with pytest.raises(ZeroDivisionError):
@@ -332,7 +354,7 @@ class TestConnections:
             ServerState(),
             admission,
             admission.admit(None, "x"),
-            Pacing(clock, lambda: float(next(times))),  # each step takes a second
+            Pacing(clock, lambda: 0.0, lambda: float(next(times))),  # each step takes a second
             log,
             lambda: None,
         )
