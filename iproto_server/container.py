@@ -56,7 +56,7 @@ _NO_SUCH_OPTION: Final = {
     "TARANTOOL_SNAPSHOT_PERIOD": "it is called TARANTOOL_CHECKPOINT_INTERVAL",
 }
 _PRIVILEGES: Final = ("read", "write", "execute", "create", "drop")
-"""What the user of the image may do with everything, beside its role `replication`."""
+"""Rights of the image's user on the universe, beside its role `replication`."""
 
 _parse_port = whole(1, 65535)
 

@@ -1,4 +1,4 @@
-"""What queues show to operators, whatever their dialect: their tasks, figures and repairs.
+"""The interface of queues for operators, the same for all dialects: tasks, figures and repairs.
 
 An application registers the queues that it serves:
 
@@ -32,7 +32,7 @@ class TaskState(StrEnum):
 
 
 class QueueState(StrEnum):
-    """The states of a queue: in a paused one takes find nothing, a draining one refuses puts."""
+    """The states of a queue: a paused one hands out no tasks, a draining one refuses new ones."""
 
     RUNNING = "running"
     PAUSED = "paused"
@@ -308,10 +308,10 @@ class ManagedQueue(Protocol):
         """Put a dead letter back into its queue, ready, and return the task."""
 
     def pause(self) -> None:
-        """Let takes find nothing until `resume`; those that wait go on waiting."""
+        """Stop handing out tasks until `resume`; consumers keep waiting."""
 
     def drain(self) -> None:
-        """Refuse puts until `resume`."""
+        """Refuse new tasks until `resume`, while consumers empty the queue."""
 
     def resume(self) -> None:
         """End a pause, or draining."""

@@ -68,6 +68,8 @@ def _on_site(target: str, document: str, repository: str) -> str:
         repository: the repository's address.
     """
     address, sharp, anchor = target.partition("#")
+    if address.startswith(f"{repository}raw/main/docs/"):
+        return address.removeprefix(f"{repository}raw/main/docs/")  # a picture, which the site has
     if address.startswith(f"{repository}blob/main/"):
         path = address.removeprefix(f"{repository}blob/main/")
     elif not address or re.match(r"[a-z]+:", address):

@@ -67,7 +67,7 @@ _ENDS: Final[Mapping[str, str]] = {"bury": "is buried", "DLQ": "is a dead letter
 
 @dataclass(frozen=True)
 class Dialect(ABC):
-    """What a queue can do, and how it is asked.
+    """The abilities of a queue, and its calls.
 
     Parameters:
         title: what messages call it.

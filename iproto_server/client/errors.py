@@ -1,4 +1,4 @@
-"""What may go wrong between a worker and its queue."""
+"""Errors between a worker and its queue."""
 
 from __future__ import annotations
 

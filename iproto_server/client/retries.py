@@ -124,7 +124,7 @@ class FailedAttempt:
 
 @dataclass(frozen=True, slots=True)
 class FailurePolicy:
-    """What happens to a task that has failed.
+    """The consequence for a task that has failed.
 
     Parameters:
         backoff: when it is tried again, unless the queue has a `retry`.

@@ -87,7 +87,7 @@ class Datetime:
 
 
 class IntervalAdjust(IntEnum):
-    """What adding months does with a day that the resulting month does not have."""
+    """How to add months if the resulting month lacks the day."""
 
     EXCESS = 0
     NONE = 1
@@ -293,4 +293,4 @@ DECODERS: dict[int, Callable[[bytes], object]] = {
     ExtensionType.DATETIME: decode_datetime,
     ExtensionType.INTERVAL: decode_interval,
 }
-"""What turns a payload into a value, by extension type; errors are MessagePack and left to the codec."""
+"""Decoders of payloads by extension type; errors are MessagePack and left to the codec."""

@@ -22,7 +22,7 @@ from iproto_server.errors import BoxError, ErrorCode
 _KEEP_UNPACKER: Final = 1 << 20
 
 MALFORMED: Final = (ValueError, TypeError, msgpack.UnpackException)
-"""What the C library raises about bytes that it cannot read."""
+"""Exceptions of the C library for bytes that it cannot read."""
 
 ENDLESS_HEAD: Final = b"\xc9\xff\xff\xff\xff"
 """What the library skips without a word: it counts the type among the bytes, and 2**32 of them as none."""
@@ -32,7 +32,7 @@ _DEEPEST: Final = 1024
 
 
 class Kind(Enum):
-    """What a packed value is, as its first byte tells."""
+    """The kind of a packed value, which its first byte tells."""
 
     UINT = "unsigned integer"
     INT = "negative integer"

@@ -319,7 +319,7 @@ def _parse(option: Option, written: object) -> object:
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """What a file says: options by name with their places, and what only YAML has."""
+    """The contents of a file: options by name with their places, and those that only YAML has."""
 
     values: Mapping[str, tuple[str, object]]
     credentials: Credentials | None = None

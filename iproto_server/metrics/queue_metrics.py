@@ -27,7 +27,7 @@ class Queues(Sized, Iterable[ManagedQueue], Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Figures:
-    """What a queue told."""
+    """The figures of a queue."""
 
     name: str
     counts: Mapping[TaskState, int]

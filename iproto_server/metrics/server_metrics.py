@@ -56,7 +56,7 @@ _ELSEWHERE: Final = frozenset(
         "server.wal.rows",
     )
 )
-"""What Tarantool's metrics tell, too."""
+"""Metrics that Tarantool has, too."""
 
 
 def counter_families(counters: Iterable[tuple[str, int | float]]) -> Iterator[Family]:

@@ -31,7 +31,7 @@ IS_COMPILED: Final = module.is_compiled
 """Whether compiled twins are in use."""
 
 in_python: Final[dict[str, Any]] = module.in_python
-"""What compiled twins have replaced, by name; methods by `Class.method`."""
+"""The Python functions that compiled twins have replaced, by name; methods by `Class.method`."""
 
 twin = module.twin
 twin_methods = module.twin_methods

@@ -10,7 +10,7 @@ from iproto_server.native import twin
 
 
 class FrameSink(Protocol):
-    """What a decoder puts frames into."""
+    """The receiver of a decoder's frames."""
 
     def append(self, frame: bytes, /) -> object:
         """Put a frame behind the others."""

@@ -261,7 +261,7 @@ class OperatorCalls:
         return self._repair("requeue", queue, ids, lambda found, task_id: found.requeue(task_id))
 
     def pause(self, queue: object = None) -> Record:
-        """Let takes of a queue find nothing until it is resumed, and return the queue.
+        """Stop handing out tasks until the queue is resumed; consumers keep waiting. Return the queue.
 
         Parameters:
             queue: its name.
@@ -269,7 +269,7 @@ class OperatorCalls:
         return self._change("pause", queue, lambda found: found.pause())
 
     def drain(self, queue: object = None) -> Record:
-        """Refuse puts into a queue until it is resumed, and return the queue; as `pause`."""
+        """Refuse new tasks while consumers empty the queue, until it is resumed; as `pause`."""
         return self._change("drain", queue, lambda found: found.drain())
 
     def resume(self, queue: object = None) -> Record:

@@ -1,4 +1,4 @@
-"""What operators see of the server: its status, its queues, and who holds which task."""
+"""The server as operators see it: its status, its queues, and the holders of tasks."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ _SHOWN_LINES = 200
 
 
 class StartIprotoServer(Protocol):
-    """What the fixture `start_iproto_server` is: it starts a server, which is closed when the test ends.
+    """The fixture `start_iproto_server`: it starts a server, which is closed when the test ends.
 
     Parameters:
         apps: the applications; None: those of the marker, or of the fixture `iproto_server_apps`.

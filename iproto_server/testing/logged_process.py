@@ -24,7 +24,7 @@ READ_SIZE = 65_536
 
 
 class ChildProcess(Protocol):
-    """What a `LoggedProcess` needs of a `subprocess.Popen`."""
+    """The part of `subprocess.Popen` that a `LoggedProcess` needs."""
 
     @property
     def pid(self) -> int:
@@ -32,7 +32,7 @@ class ChildProcess(Protocol):
 
     @property
     def stdout(self) -> IO[bytes] | Any | None:
-        """What it writes."""
+        """Its output."""
 
     def poll(self) -> int | None:
         """Return the exit status; None while it runs."""

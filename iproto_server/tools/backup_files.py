@@ -1,4 +1,4 @@
-"""What backups and restored directories have in common: the logs read, the range of rows, the new directory.
+"""The common parts of backups and restored directories: the logs read, the range of rows, the new directory.
 
 A backup is a directory with one snapshot and the logs that follow it. Its continuation has logs alone: the
 first begins at the clock at which the earlier backup ends. Together they are a database's files.
@@ -53,7 +53,7 @@ class Moment(NamedTuple):
 
 
 class Saved(NamedTuple):
-    """What a directory has got.
+    """The contents of a directory.
 
     Attributes:
         snapshots, logs: numbers of files.
@@ -388,6 +388,6 @@ def verify(directory: Path, begin: VClock, instance_uuid: UUID) -> tuple[int, in
         problems.append(str(error))
     if problems:
         problem = problems[0].replace(f"{directory}{os.sep}", "")
-        raise BackupError(f"what was copied is damaged: {problem}; `iproto-server check` verifies the source")
+        raise BackupError(f"the copy is damaged: {problem}; `iproto-server check` verifies the source")
     size = sum(path.stat().st_size for path in directory.iterdir())
     return findings.snapshots, findings.logs, size

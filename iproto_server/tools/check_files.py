@@ -14,7 +14,7 @@ from iproto_server.storage.xlog import Damage, FileType, OnDamage, XlogHeader, X
 
 
 class Findings:
-    """What was found, told as it is found.
+    """Findings, reported as they are found.
 
     Parameters:
         problem: takes one line about what is wrong.
@@ -150,7 +150,7 @@ class FileCheck:
 
 
 class _Contents(NamedTuple):
-    """What a log holds.
+    """The contents of a log.
 
     Attributes:
         end: the clock behind its last row; None if rows may be missing.

@@ -113,14 +113,14 @@ def _tls_of(query: str) -> dict[str, str]:
 
 
 class _Packer:
-    """What the client packs with: packed values go in as they are."""
+    """The client's packer: packed values go in as they are."""
 
     def pack(self, value: object) -> bytes:
         return codec.pack(value)
 
 
 class _Unpacker:
-    """What the client unpacks answers with, of which it feeds and unpacks one: header, then body.
+    """The client's unpacker; it gets one answer: header, then body.
 
     Answers repeat rows, and the library's own unpacker does not take every key and extension type.
     """
@@ -248,12 +248,12 @@ def timed_out(error: BaseException) -> bool:
 
 
 def reason(error: BaseException) -> str:
-    """What went wrong; the client wraps the errors of the network and the server in its own."""
+    """The error behind another one; the client wraps the errors of the network and the server in its own."""
     error = _cause(error)
     if isinstance(error, OSError):
         return error.strerror or str(error)
     if isinstance(error, ValueError | LookupError | BoxError):
-        return "what answers there is no Tarantool"
+        return "the program that answers there is no Tarantool"
     if isinstance(error, tarantool.DatabaseError) and len(error.args) > 1:
         return str(error.args[1])
     return str(error)

@@ -1,4 +1,4 @@
-"""What the commands for operators of a running server have in common.
+"""The common parts of the commands for operators of a running server.
 
 What a command needs is imported when it runs: serving must not wait for rich and textual.
 """

@@ -460,25 +460,29 @@ def kick(uri: str, queue: str, count: int, yes: bool, as_json: bool) -> None:
 
 
 @operator_command(
-    short_help="Let takes of a queue find nothing.", epilog="iproto-server pause 127.0.0.1:3301 jobs"
+    short_help="Stop handing out tasks; consumers keep waiting.",
+    epilog="iproto-server pause 127.0.0.1:3301 jobs",
 )
 @URI
 @_QUEUE
 @JSON
 def pause(uri: str, queue: str, as_json: bool) -> None:
-    """Let takes find nothing until the queue is resumed, also after a restart.
+    """Stop handing out tasks until the queue is resumed, also after a restart.
 
-    Calls that wait for a task go on waiting. Tasks can be put, and those that are taken acknowledged.
+    Consumers keep waiting. New tasks can be put, and taken ones acknowledged.
     """
     _change("pause", "paused", uri, queue, as_json)
 
 
-@operator_command(short_help="Refuse puts into a queue.", epilog="iproto-server drain 127.0.0.1:3301 jobs")
+@operator_command(
+    short_help="Refuse new tasks while consumers empty the queue.",
+    epilog="iproto-server drain 127.0.0.1:3301 jobs",
+)
 @URI
 @_QUEUE
 @JSON
 def drain(uri: str, queue: str, as_json: bool) -> None:
-    """Refuse puts until the queue is resumed, also after a restart. Consumers go on."""
+    """Refuse new tasks until the queue is resumed, also after a restart, while consumers empty the queue."""
     _change("drain", "draining", uri, queue, as_json)
 
 

@@ -1,4 +1,4 @@
-"""What the formats of `cat` show of a row: the fields of its header and body, under Tarantool's names.
+"""The fields of a row that the formats of `cat` show: those of its header and body, under Tarantool's names.
 
 Tarantool prints fields in the order in which they happen to be in a Lua table. That order depends on which
 fields there are, but not on anything else, and is kept here so that the output of both can be compared.

@@ -101,7 +101,7 @@ def _string(text: str, *, in_flow: bool) -> yaml.Event:
 
 
 def _word(value: float | Decimal | UUID | None) -> str:
-    """What stands for a value in plain letters."""
+    """The text for a value in plain letters."""
     if value is None:
         return "null"
     if isinstance(value, bool):

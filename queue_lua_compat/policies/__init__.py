@@ -1,4 +1,4 @@
-"""What all queues may do with tasks: limits of attempts, retries, dead letters, unique keys, pauses.
+"""Policies for the tasks of all queues: limits of attempts, retries, dead letters, unique keys, pauses.
 
 `options.py` defines the options of queues and tasks, `queue_policy.py` applies them to one queue. The state
 is in spaces of its own (`spaces.py`), so that the rows of queues stay as they are: failed attempts and the

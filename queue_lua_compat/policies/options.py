@@ -25,7 +25,7 @@ _LIMIT_MAX: Final = 2**31
 
 
 class ReleaseLimitPolicy(StrEnum):
-    """What happens to a task that has reached its `release_limit`.
+    """The policy for a task that has reached its `release_limit`.
 
     Source: README of github.com/tarantool/sharded-queue, "release_limit_policy".
     """

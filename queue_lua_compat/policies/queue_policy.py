@@ -50,7 +50,7 @@ class QueuePolicy:
             another queue with that name.
 
     Attributes:
-        state: whether it is running, paused (takes find nothing) or draining (puts are refused).
+        state: whether it is running, paused (no task is handed out) or draining (new tasks are refused).
         is_paused, is_draining: the same.
         options: the options in effect.
         given: the same, as they were given.

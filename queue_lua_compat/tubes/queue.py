@@ -40,7 +40,7 @@ from queue_lua_compat.tubes.tube import TaskCallback, Tube
 logger = logging.getLogger("queue_lua_compat.tubes")
 
 TUBE_PREFIX: Final = "queue.tube."
-"""What the names of the tubes' procedures begin with."""
+"""The prefix of the names of the tubes' procedures."""
 
 _KEPT: Final = "queue_lua_compat.tubes"
 _RELEASES: Final = 100

@@ -279,7 +279,9 @@ class TestConnection:
             outcome = run("play", address, log)
         assert outcome.status == 1
         [error] = outcome.errors
-        assert error.startswith(f"cannot connect to {address}: what answers there is no Tarantool; is this")
+        assert error.startswith(
+            f"cannot connect to {address}: the program that answers there is no Tarantool; is this"
+        )
 
     def test_a_server_that_goes_away(self, tmp_path: Path) -> None:
         with other_server(b"") as address:

@@ -25,7 +25,7 @@ from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.native import twin_methods
 
 SystemHook = Callable[[list[Any] | None, list[Any] | None, str], Callable[[], None] | None]
-"""What a change of a system space's row brings about: (old fields, new fields, operation) -> undo."""
+"""The effect of a change of a system space's row: (old fields, new fields, operation) -> undo."""
 
 
 @twin_methods("insert", "replace", "update", "upsert", "delete", "_change")
@@ -228,7 +228,7 @@ class MemtxSpace(IndexedSpace):
         return chosen
 
     def _choose(self, old: Tuple | None, new: Tuple | None) -> Tuple | None:
-        """What the `before_replace` triggers let be stored."""
+        """The row that the `before_replace` triggers let pass."""
         transactions = self._transactions
         chosen = new
         transactions.nesting += 1
@@ -338,7 +338,7 @@ class MemtxSpace(IndexedSpace):
     def _multikey_moves(
         self, key: bytes, old: Tuple | None, new: Tuple | None, below: int = INDEX_ID_MAX + 1
     ) -> Iterator[Move]:
-        """What a change of a row changes in the multikey indexes: each entry that goes or comes.
+        """The changes of the multikey indexes for a change of a row: each entry that goes or comes.
 
         Raises:
             BoxError: TUPLE_FOUND (3).

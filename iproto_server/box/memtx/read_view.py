@@ -229,7 +229,7 @@ class _TreeReader(Reader):
 
 
 class _ValuesReader(Reader):
-    """What the sequences had come to when the view was opened: there are few of them."""
+    """The values of the sequences when the view was opened: there are few of them."""
 
     __slots__ = ("_rows",)
 

@@ -16,11 +16,11 @@ from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError, ErrorCode
 
 UNFIT: Final = (BoxError, LookupError, TypeError, ValueError, AttributeError, OverflowError, struct.error)
-"""What is raised about rows that are not what their space says."""
+"""Exceptions for rows that do not fit their space."""
 
 
 def in_words(error: BaseException) -> str:
-    """What is wrong with a row, for one of `UNFIT`."""
+    """The fault of a row, for one of `UNFIT`."""
     return error.message if isinstance(error, BoxError) else f"it does not fit its space ({error})"
 
 

@@ -31,7 +31,7 @@ _NOT_REPLICATED: Final = "there is no replication"
 
 @dataclass(frozen=True, slots=True)
 class TarantoolConfig:
-    """What a file says.
+    """The contents of a file.
 
     Parameters:
         values: the options by name: where the file has them, and their values before they are parsed.

@@ -43,7 +43,7 @@ END_GRACE = 1.0
 """Seconds after which the socket of a client that sends no more is closed if its requests have to wait."""
 
 _UNWATCHED, _WATCHED, _SENDS_NO_MORE, _IS_GONE, _IS_READ = range(5)
-"""What is known of the client's end; the last one: everything before it has been read."""
+"""States of the client's end; in the last one: everything before it has been read."""
 
 
 @twin_methods("data_received", "send_output", "_send")
@@ -163,7 +163,7 @@ class Connection(asyncio.Protocol):
 
     @staticmethod
     def refusal(server: ServerState, error: BoxError) -> bytes:
-        """What a client is sent that is not let in.
+        """The response to a client that is refused.
 
         Parameters:
             server: the server.
@@ -385,7 +385,7 @@ class Connection(asyncio.Protocol):
         return True
 
     def _fail(self) -> None:
-        """What follows cannot be understood: say so, and close."""
+        """Answer that the following bytes cannot be understood, and close."""
         assert self._fault is not None
         self._refuse(self._server.incoming.refuse(self, self._fault))
         self.close_after_output()
@@ -702,7 +702,7 @@ class Connection(asyncio.Protocol):
 
     @staticmethod
     def _refusal_of(error: BoxError, response: bytes) -> bytes:
-        """What is sent instead of a response when its rows could not be written."""
+        """The response if its rows could not be written."""
         return encode_error(response_sync(response), response_version(response), error)
 
     def take_output(self) -> Output:

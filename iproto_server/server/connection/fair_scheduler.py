@@ -1,4 +1,4 @@
-"""Whose requests are carried out when, where somebody sends more than can be done at once.
+"""Fair scheduling of pipelined requests.
 
 A few requests are carried out when they come. Of a client that sends many, the rest waits in a line, and
 what is in the line has a small part of each loop iteration: all others are looked at in between, so nobody

@@ -110,8 +110,7 @@ class Batch:
             self._busy_poll.worked()
 
     def written(self) -> asyncio.Future[None]:
-        """What is done when every transaction committed so far is written, and fails with BoxError WAL_IO
-        when they were undone instead."""
+        """A future that ends when all committed transactions are written, or with BoxError WAL_IO if not."""
         future = asyncio.get_running_loop().create_future()
         if self._transactions.unwritten:
             self._listeners.append(future)

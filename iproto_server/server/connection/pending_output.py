@@ -1,4 +1,4 @@
-"""What is to be sent to a client, held until the rows that it rests on are in the log."""
+"""Responses to a client, held until the rows that they depend on are in the log."""
 
 from __future__ import annotations
 

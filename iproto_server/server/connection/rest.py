@@ -1,4 +1,4 @@
-"""What the system had received from a client when its connection was lost, and nobody had read yet.
+"""Bytes that the system had received from a client whose connection was lost before they were read.
 
 The event loops close a socket as soon as a write fails, or the server gives the connection up. Requests that
 have arrived may be in the socket's buffer then. While `connection_lost` runs, the socket is still open.

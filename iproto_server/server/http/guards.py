@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from iproto_server.server.http.json_values import json_response
 
 OPEN_PATHS: Final = frozenset({"/health", "/ready", "/metrics", "/metrics/prometheus"})
-"""What needs no login: Host and Origin do not matter. Probes and Prometheus use names of their own."""
+"""Paths without login: Host and Origin do not matter. Probes and Prometheus use names of their own."""
 _SAFE: Final = frozenset({"GET", "HEAD"})
 
 

@@ -35,7 +35,7 @@ QUEUE_SERIES: Final = (
     "service_mean",
     "service_p95",
 )
-"""What is kept of each queue: tasks by state, calls per second, ages and durations in seconds."""
+"""Series of each queue: tasks by state, calls per second, ages and durations in seconds."""
 SERVER_SERIES: Final = (
     "connections",
     "request_rate",
@@ -44,7 +44,7 @@ SERVER_SERIES: Final = (
     "memory",
     "wal_bytes",
 )
-"""What is kept of the server: rates per second, the latency in seconds, sizes in bytes."""
+"""Series of the server: rates per second, the latency in seconds, sizes in bytes."""
 
 _Totals = dict[str, float]
 

@@ -207,8 +207,8 @@ OPENAPI: Final[_Json] = {
         "/api/queues/{name}/bury": _repair("Bury tasks."),
         "/api/queues/{name}/delete": _repair("Delete tasks."),
         "/api/queues/{name}/requeue": _repair("Put dead letters back into their queue."),
-        "/api/queues/{name}/pause": _change("Let takes of a queue find nothing until it is resumed."),
-        "/api/queues/{name}/drain": _change("Refuse puts into a queue until it is resumed."),
+        "/api/queues/{name}/pause": _change("Stop handing out tasks until it is resumed; consumers wait."),
+        "/api/queues/{name}/drain": _change("Refuse new tasks while consumers empty the queue."),
         "/api/queues/{name}/resume": _change("End a queue's pause, or draining."),
         "/api/queues/{name}/configure": {
             "post": _operation(

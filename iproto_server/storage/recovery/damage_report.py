@@ -16,7 +16,7 @@ REPORT_LIMIT: Final = 10
 """Skipped rows and places of a file that are logged one by one; further ones are only counted."""
 
 HOW_TO_GO_ON: Final = "--force-recovery starts without what is damaged: keep a copy of the files"
-"""What to do about damage, the end of the message that stops a recovery."""
+"""Advice about damage, the end of the message that stops a recovery."""
 
 
 class DamageReport:

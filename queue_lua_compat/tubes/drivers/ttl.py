@@ -83,7 +83,7 @@ class TimedDriver(TubeDriver):
         self.due = self._event()
 
     def _event(self) -> DueTimer:
-        return DueTimer(self.box, self._do_due, f"what is due in the tube {self.space.name}")
+        return DueTimer(self.box, self._do_due, f"due tasks of the tube {self.space.name}")
 
     # -- the timer --
 

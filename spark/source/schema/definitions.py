@@ -162,7 +162,7 @@ class SpaceDefinition:
 
     @property
     def shape(self) -> bytes:
-        """What decides about the columns."""
+        """The parts that decide about the columns."""
         return shape_of(self.format_rows, next((row for row in self.index_rows if row[1] == 0), None))
 
     def pack(self) -> str:

@@ -55,7 +55,7 @@ class Incarnation(NamedTuple):
 
 
 def shape_of(format_rows: Sequence[Any], primary: Sequence[Any] | None) -> bytes:
-    """What decides about the columns of a space: its format, and the parts of its primary key.
+    """The parts of a space that decide about its columns: its format, and the parts of its primary key.
 
     Parameters:
         format_rows: The field `format` of its row of `_space`.
