@@ -190,7 +190,7 @@ class TestServersThatDoNotAnswer:
                 b"HTTP/1.1 400 Bad Request\r\n\r\n",
                 "Connection reset by peer; is this the address of --listen",
             ),
-            (b"x" * 200, "what answers there is no Tarantool; is this the address of --listen"),
+            (b"x" * 200, "the program that answers there is no Tarantool; is this the address of --listen"),
         ],
     )
     def test_what_listens_is_something_else(self, sent: bytes, reason: str) -> None:

@@ -308,7 +308,7 @@ class TestWrongInput:
             ("queues/nosuch/tasks/1", 404, 'there is no queue "nosuch"'),
             ("queues?limit=0", 400, "limit must be 1 to 1000"),
             ("queues?limit=1001", 400, "limit must be 1 to 1000"),
-            ("queues?limit=x", 400, "limit must be a number"),
+            ("queues?limit=x", 400, "limit must be an integer"),
             ("queues?limit=1&limit=2", 400, "a parameter occurs twice"),
             ("queues?lim=1", 400, 'there is no parameter "lim"'),
             ("status?x=1", 400, 'there is no parameter "x"'),
