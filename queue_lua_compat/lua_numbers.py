@@ -35,9 +35,9 @@ def number(value: object, name: str, unit: str = " of seconds") -> float:
                 raise ValueError
             result = float(int(text, 16)) if _HEXADECIMAL.fullmatch(text) else float(text)
         except (ValueError, OverflowError):
-            raise BoxError.procedure(f"{name} must be a number{unit}, not {text!r}") from None
+            raise BoxError.procedure(f"{name} must be a number{unit}, not {described(text)}") from None
     else:
-        raise BoxError.procedure(f"{name} must be a number{unit}, not {type(value).__name__}")
+        raise BoxError.procedure(f"{name} must be a number{unit}, not {described(value)}")
     if math.isnan(result):
         raise BoxError.procedure(f"{name} must be a number{unit}, not NaN")
     return result
@@ -102,7 +102,9 @@ def described(value: object) -> str:
         return f'"{value}"' if len(value) <= _SHOWN_MAX else f'"{value[:_SHOWN_MAX]}…"'
     if isinstance(value, dict):
         return "a map"
-    return "a list" if isinstance(value, (list, tuple)) else str(value)
+    if isinstance(value, (list, tuple)):
+        return "a list"
+    return str(value) if isinstance(value, (int, float)) else f"the {type(value).__name__} {value}"
 
 
 def shown(key: object) -> str:

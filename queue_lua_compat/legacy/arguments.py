@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from iproto_server import BoxError
 from queue_lua_compat.legacy.task import DEFAULT_PRIORITY, HIGHEST_PRIORITY, MICROSECONDS
-from queue_lua_compat.lua_numbers import number
+from queue_lua_compat.lua_numbers import described, number
 
 _LONGEST: Final = 100 * 366 * 86_400
 """The maximum duration in seconds, a hundred years; longer ones, also infinity, are reduced to it."""
@@ -50,7 +50,7 @@ def text(value: object, name: str) -> str:
         return value
     if isinstance(value, bytes):
         return value.decode("utf-8", "surrogateescape")
-    raise BoxError.procedure(f"{name} must be a string, not {type(value).__name__}")
+    raise BoxError.procedure(f"{name} must be a string, not {described(value)}")
 
 
 def several(values: tuple[Any, ...]) -> list[Any]:

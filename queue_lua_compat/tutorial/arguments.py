@@ -28,7 +28,7 @@ def delay_of(options: object) -> float | None:
     if options is None or options is False or isinstance(options, (str, bytes, list)):
         return None
     if not isinstance(options, dict):
-        raise BoxError.procedure(f"options must be a map, not {type(options).__name__}")
+        raise BoxError.procedure(f"options must be a map, not {described(options)}")
     delay = options.get("delay")
     if delay is None or delay is False:
         return None

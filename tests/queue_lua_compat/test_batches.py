@@ -85,8 +85,8 @@ class TestTakeMany:
         [
             (0, "n must be at least 1, not 0"),
             (1.5, "n must be a whole number, not 1.5"),
-            (None, "n must be a number, not NoneType"),
-            ("many", "n must be a number, not 'many'"),
+            (None, "n must be a number, not nil"),
+            ("many", 'n must be a number, not "many"'),
             (float("inf"), "n must be a whole number, not inf"),
         ],
     )

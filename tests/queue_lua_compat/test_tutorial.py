@@ -108,7 +108,7 @@ class TestIds:
         ("task_id", "shown"),
         [
             *((None, "nil"), ("abc", '"abc"'), ("", '""'), ("1.5", '"1.5"'), ("1e3", '"1e3"')),
-            *((True, "true"), ([5], "a list"), ({"a": 1}, "a map"), (Decimal(5), "5")),
+            *((True, "true"), ([5], "a list"), ({"a": 1}, "a map"), (Decimal(5), "the Decimal 5")),
             *((b"\xff", '"ÿ"'), ("x" * 50, '"' + "x" * 40 + '…"')),
         ],
     )

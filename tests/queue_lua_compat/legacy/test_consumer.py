@@ -132,8 +132,8 @@ class TestTakeMany:
             (0, "n must be at least 1, not 0"),
             ("-3", "n must be at least 1, not -3"),
             (1.5, "n must be a whole number, not 1.5"),
-            (None, "n must be a number, not NoneType"),
-            ("many", "n must be a number, not 'many'"),
+            (None, "n must be a number, not nil"),
+            ("many", 'n must be a number, not "many"'),
         ],
     )
     def test_n_must_be_a_whole_number_from_1_on(self, client: Client, n: object, message: str) -> None:
