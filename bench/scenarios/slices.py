@@ -14,11 +14,19 @@ import subprocess
 import sys
 import time
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from inspect import Signature
 from typing import Any, Final, TypeVar
 
 from bench.lib.table import Table
-from bench.workloads.call_arguments import ALL, arguments_of, calls_to_measure, expected_failure, method_of
+from bench.workloads.call_arguments import (
+    ALL,
+    LAST,
+    arguments_of,
+    calls_to_measure,
+    expected_failure,
+    method_of,
+)
 from bench.workloads.measured_queue import PAGE, Caller, World
 from iproto_server import BoxError, Waiter
 
@@ -46,7 +54,9 @@ class ProcessorTime:
     def end(self, name: str) -> tuple[str, ...]:
         """Return the line of the table about what was measured."""
         turns, self._turns = self._turns or [0.0], None
-        return (name, f"{len(turns):,}", f"{max(turns) * 1e3:.1f}", f"{sum(turns) * 1e3:,.0f}")
+        line = (name, f"{len(turns):,}", f"{max(turns) * 1e3:.1f}", f"{sum(turns) * 1e3:,.0f}")
+        print(*line, sep="\t", file=sys.stderr, flush=True)
+        return line
 
     def run(self, function: Callable[..., Result], *arguments: Any) -> Result:
         """Call a function, and measure the turn."""
@@ -69,44 +79,57 @@ def measure(dialect: str, tasks: int) -> list[tuple[str, ...]]:
     meter = ProcessorTime()
     world = World(dialect, 1, meter)
     world.many = tasks // len(world.states)
-    lines: list[tuple[str, ...]] = []
-    for name, signature in calls_to_measure(world).items():
+    calls = calls_to_measure(world)
+    last = [name for name in calls if method_of(name) in LAST]
+    return [
+        *(_measure_call(world, meter, name, calls[name]) for name in calls if name not in last),
+        *_measure_events(world, meter),
+        *(_measure_call(world, meter, name, calls[name], is_last=True) for name in last),
+    ]
+
+
+def _measure_call(
+    world: World, meter: ProcessorTime, name: str, signature: Signature, *, is_last: bool = False
+) -> tuple[str, ...]:
+    if not is_last:
         world.prepare()
-        arguments = arguments_of(world, name, signature)
-        meter.begin()
-        try:
-            world.client.call(name, *arguments)
-        except BoxError as error:
-            if expected_failure(dialect, method_of(name)) not in error.message:
-                raise
-        lines.append(meter.end(name.replace(":", " ")))
-        if name in ("operator.drain", "operator.pause"):
-            world.client.call("operator.resume", world.name())
+    arguments = arguments_of(world, name, signature)
+    meter.begin()
+    try:
+        world.client.call(name, *arguments)
+    except BoxError as error:
+        if expected_failure(world.dialect, method_of(name)) not in error.message:
+            raise
+    line = meter.end(name.replace(":", " "))
+    if name in ("operator.drain", "operator.pause"):
+        world.client.call("operator.resume", world.name())
+    return line
+
+
+def _measure_events(world: World, meter: ProcessorTime) -> Iterator[tuple[str, ...]]:
+    """Measure the end of a session, due tasks, and waiting takes."""
     world.prepare()
-    take = "take_many" if dialect != "fifottl" else ".tube.jobs:take_many"
-    worker, where = Caller(world), ((0, "jobs") if dialect == "legacy" else ())
-    taken = len(worker.call(f"queue.{take.removeprefix('.')}", *where, ALL, 0))
+    take = "queue.tube.jobs:take" if world.is_tube else "queue.take"
+    where = (0, "jobs") if world.is_legacy else ()
+    worker = Caller(world)
+    taken = len(worker.call(f"{take}_many", *where, ALL, 0))
     meter.begin()
     worker.close()
-    lines.append(meter.end(f"end of a session with {taken:,} tasks"))
+    yield meter.end(f"end of a session with {taken:,} tasks")
     world.prepare()
-    meter.begin()
-    world.clock.advance(2e6)
-    lines.append(meter.end(f"{world.many:,} tasks are due at one moment"))
+    if "delayed" in world.states:
+        meter.begin()
+        world.clock.advance(2e6)
+        yield meter.end(f"{world.many:,} tasks are due at one moment")
     world.client.call("operator.pause", world.name())
-    name = f"queue.{take.removeprefix('.').replace('take_many', 'take')}"
-    procedure = world.procedures.by_name.get(name) or world.procedures.find(name)
+    procedure = world.procedures.by_name.get(take) or world.procedures.find(take)
     assert procedure is not None
-    waiters: list[Waiter] = [
-        world.box.run(worker.session, procedure.function, world.box, *where, 100)
-        for worker in [Caller(world)]
-        for _ in range(WAITERS)
-    ]
+    session, arguments = Caller(world).session, (world.box, *where, 100)
+    waiters: list[Waiter] = [world.box.run(session, procedure.function, *arguments) for _ in range(WAITERS)]
     meter.begin()
     world.client.call("operator.resume", world.name())
     world.clock.advance(0)
-    lines.append(meter.end(f"{sum(waiter.is_done for waiter in waiters):,} waiting takes are served"))
-    return lines
+    yield meter.end(f"{sum(waiter.is_done for waiter in waiters):,} waiting takes are served")
 
 
 def measure_tubes(tubes: int) -> list[tuple[str, ...]]:

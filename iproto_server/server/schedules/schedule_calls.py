@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from iproto_server.box import Box
+from iproto_server.box import Box, Waiter
 from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError
 from iproto_server.server.applications.application_queues import ApplicationQueues
@@ -41,9 +41,9 @@ class ScheduleCalls:
         self._queues = queues
         self._scheduler = scheduler
 
-    def schedules(self) -> list[Record]:
-        """Return the schedules in the order of their names; see `Scheduler.describe`."""
-        return self._scheduler.all()
+    def schedules(self) -> list[Record] | Waiter:
+        """Return the schedules in the order of their names, many in slices; see `Scheduler.describe`."""
+        return self._box.in_slices(self._scheduler.all_steps(), for_answer_only=True)
 
     def schedule(self, name: object = None, definition: object = None) -> Record:
         """Create or replace a schedule, and return it.

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from iproto_server.box import Box, Space, Tuple
 from iproto_server.box.api.due_timer import DueTimer
+from iproto_server.box.api.slices import Steps
 from iproto_server.box.backoff import pause_after
 from iproto_server.errors import BoxError
 from iproto_server.log_setup import event
@@ -40,8 +41,10 @@ LATE_MAX: Final = 60
 """Seconds after which `missed = none` skips a due time."""
 PUTS_MAX: Final = 100
 """The maximum number of tasks that one schedule puts in a transaction."""
-TRANSACTION_MAX: Final = 1000
+TRANSACTION_MAX: Final = 50
 """The number of tasks after which a transaction ends; the other schedules follow in the next one."""
+LOOKED_AT_MAX: Final = 100
+"""The number of schedules that are looked at in a transaction."""
 LONGEST_PAUSE: Final = 60.0
 """Seconds, at most, until a put that failed is tried again."""
 
@@ -85,7 +88,9 @@ class Scheduler:
         self._timer = DueTimer(box, self._put_due, "schedules")
         self._due: dict[str, _Due] = {}
         self._failures: dict[str, _Failure] = {}
+        # The schedules are looked at in rounds of several passes: the last one so far, and the next due time.
         self._last = ""
+        self._earliest = math.inf
         self._is_running = False
 
     # -- starting and stopping --
@@ -126,8 +131,17 @@ class Scheduler:
 
     def all(self) -> list[Record]:
         """Return the schedules in the order of their names, in values that can be packed."""
+        return self._box.in_one_slice(self.all_steps())
+
+    def all_steps(self) -> Steps[list[Record]]:
+        """Describe a schedule in each step; as `all`."""
         space = find_space(self._box)
-        return [] if space is None else [self.describe(row) for row in space.pairs()]
+        found: list[Record] = []
+        if space is not None:
+            for row in space.pairs():
+                found.append(self.describe(row))
+                yield
+        return found
 
     def describe(self, row: Tuple) -> Record:
         """Return a schedule in values that can be packed.
@@ -163,30 +177,36 @@ class Scheduler:
         space = find_space(self._box)
         if space is None:
             return math.inf
-        rows = list(space.pairs())
-        self._forget(rows)
+        self._box.on_rollback(self._begin_round)
         now = self._timer.now()
-        earliest = math.inf
+        if not self._last:
+            self._earliest = math.inf
         room = TRANSACTION_MAX
-        for row in self._from_last(rows):
-            if room <= 0:
+        for looked_at, row in enumerate(space.index[0].pairs([self._last], iterator="GT")):
+            if room <= 0 or looked_at == LOOKED_AT_MAX:
                 return now
             self._last = row[0]
             moment, puts = self._handle(space, row, now)
-            earliest = min(earliest, moment)
+            self._earliest = min(self._earliest, moment)
             room -= puts
-        return earliest
+        self._last = ""
+        self._forget(space)
+        return self._earliest
 
-    def _from_last(self, rows: list[Tuple]) -> list[Tuple]:
-        """Return the rows, beginning behind the one that was the last to be handled."""
-        begin = sum(row[0] <= self._last for row in rows)
-        return rows[begin:] + rows[:begin]
+    def _begin_round(self) -> None:
+        """Look at all schedules again, beginning with the first one."""
+        self._last = ""
 
-    def _forget(self, rows: list[Tuple]) -> None:
-        names = {row[0] for row in rows}
+    def _look(self) -> None:
+        self._begin_round()
+        self._timer.run()
+
+    def _forget(self, space: Space) -> None:
+        """Forget schedules that exist no longer."""
         for kept in (self._due, self._failures):
-            for name in kept.keys() - names:
-                del kept[name]
+            if len(kept) > space.len() or kept is self._failures:
+                for name in [name for name in kept if space.get(name) is None]:
+                    del kept[name]
 
     def _handle(self, space: Space, row: Tuple, now: float) -> tuple[float, int]:
         """Put the due tasks of a schedule. Its failure leaves the other schedules alone.
@@ -287,7 +307,7 @@ class Scheduler:
 
     def _look_later(self, delay: float) -> None:
         # By steady time, so that a clock that steps back does not hold it up.
-        self._box.clock.call_later(delay, self._timer.run)
+        self._box.clock.call_later(delay, self._look)
 
     def _succeeded(self, schedule: Schedule, puts: int) -> None:
         failure = self._failures.get(schedule.name)
