@@ -159,7 +159,7 @@ class World:
         self.procedures = Procedures([self.application])
         queues = ApplicationQueues(self.box, lambda: [self.application])
         absent = cast(Any, None)  # only `status` needs the rest of a server
-        view = OperatorView(absent, self.box, absent, absent, absent, absent, queues)
+        view = OperatorView(absent, self.box, absent, absent, absent, absent, queues, absent)
         scheduler = Scheduler(self.box, queues)
         calls = ScheduleCalls(self.box, queues, scheduler)
         self.operator = OperatorCalls(self.box, view, queues, cast(Any, None), calls)
