@@ -14,7 +14,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
 from iproto_server.errors import BoxError, ErrorCode
-from iproto_server.server.http.pacing import EVENTS, PacedFlow, PacedParser, Pacing
+from iproto_server.server.http.pacing import EVENTS, PacedFlow, PacedParser, Pacing, Rank
 from iproto_server.server.limits.admission import Admission, Ticket
 from iproto_server.server.limits.rate_limited_log import RateLimitedLog
 
@@ -241,7 +241,8 @@ class HttpConnection(H11Protocol):
             self._incoming.clear()
         is_answered_first = self._is_responding and not self.cycle.more_body
         if parser.is_held or (self._incoming and not is_answered_first):
-            self._pacing.soon(self._step)
+            is_in_body = parser.their_state is h11.SEND_BODY
+            self._pacing.soon(self._step, Rank.BODY if is_in_body else Rank.REQUEST)
         elif not self._incoming:
             if self._has_ended and not is_answered_first:
                 self.transport.close()

@@ -10,6 +10,7 @@ import asyncio
 import re
 import time
 from collections.abc import Callable
+from enum import IntEnum
 from typing import Final
 
 import h11
@@ -33,8 +34,16 @@ _END_OF_HEADERS: Final = re.compile(rb"\n\r?\n")
 Step = Callable[[], object]
 
 
+class Rank(IntEnum):
+    """Which steps come first: short requests must not wait for long ones, nor for what is to be accepted."""
+
+    REQUEST = 0
+    ACCEPT = 1
+    BODY = 2
+
+
 class Pacing:
-    """Runs steps in the order in which they were asked for, with pauses after short turns.
+    """Runs steps by rank, and in the order in which they were asked for, with pauses after short turns.
 
     The time of a turn includes what its steps set off at once, such as the answers to requests.
 
@@ -54,34 +63,35 @@ class Pacing:
         self._clock = clock
         self._now = now
         self._used = used
-        self._waiting: dict[Step, None] = {}
+        self._waiting: tuple[dict[Step, None], ...] = tuple({} for _ in Rank)
         self._is_busy = False
         self._free_at = 0.0
 
     def __len__(self) -> int:
         """The number of steps that wait."""
-        return len(self._waiting)
+        return sum(map(len, self._waiting))
 
-    def soon(self, step: Step) -> None:
-        """Run a step after those that wait; if it waits already, nothing changes."""
-        self._waiting[step] = None
+    def soon(self, step: Step, rank: Rank = Rank.ACCEPT) -> None:
+        """Run a step after those of its rank that wait; if it waits already, nothing changes."""
+        self._waiting[rank][step] = None
         self._schedule()
 
     def forget(self, step: Step) -> None:
         """Do not run a step that waits."""
-        self._waiting.pop(step, None)
+        for waiting in self._waiting:
+            waiting.pop(step, None)
 
     def _schedule(self) -> None:
-        if self._waiting and not self._is_busy:
+        if any(self._waiting) and not self._is_busy:
             self._is_busy = True
             self._clock.call_later(max(0.0, self._free_at - self._now()), self._run)
 
     def _run(self) -> None:
         began = self._used()
         try:
-            while self._waiting:
-                step = next(iter(self._waiting))
-                del self._waiting[step]
+            while waiting := next(filter(None, self._waiting), None):
+                step = next(iter(waiting))
+                del waiting[step]
                 step()
                 if self._used() - began >= TURN:
                     break

@@ -27,7 +27,7 @@ from iproto_server.server.http.http_connection import (
     HttpAdmission,
     HttpConnection,
 )
-from iproto_server.server.http.pacing import EVENTS, MAX_HEADER_LINES, PAUSE, TURN, PacedParser, Pacing
+from iproto_server.server.http.pacing import EVENTS, MAX_HEADER_LINES, PAUSE, TURN, PacedParser, Pacing, Rank
 from iproto_server.server.limits.rate_limited_log import RateLimitedLog
 from tests.running_server import RunningServer
 from tests.server.http.http_client import HTTP, TIMEOUT, http_port, request
@@ -234,6 +234,15 @@ class TestPacing:
         assert ran == [0, 1, 2, 3]
         clock.advance(TURN * PAUSE)
         assert ran == [0, 1, 2, 3, 4, 5, 6, 7]
+
+    def test_requests_come_first(self, clock: ManualClock) -> None:
+        ran: list[Rank] = []
+        pacing = Pacing(clock, lambda: 0.0, lambda: 0.0)
+        for rank in (Rank.BODY, Rank.ACCEPT, Rank.REQUEST, Rank.BODY, Rank.REQUEST):
+            pacing.soon(functools.partial(ran.append, rank), rank)
+        assert len(pacing) == 5
+        clock.advance(0)
+        assert ran == [Rank.REQUEST, Rank.REQUEST, Rank.ACCEPT, Rank.BODY, Rank.BODY]
 
     def test_long_steps_run_one_at_a_time_with_pauses(self, clock: ManualClock) -> None:
         now, ran = [100.0], []
