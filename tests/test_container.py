@@ -187,7 +187,10 @@ def test_variables_that_kubernetes_makes_of_a_service_are_ignored(
             USER | {"TARANTOOL_FORCE_RECOVERY": "maybe"},
             'TARANTOOL_FORCE_RECOVERY: "maybe" is neither true nor',
         ),
-        (USER | {"TARANTOOL_LOG_FORMAT": "xml"}, 'TARANTOOL_LOG_FORMAT: unknown log format "xml": choose plain or json'),
+        (
+            USER | {"TARANTOOL_LOG_FORMAT": "xml"},
+            'TARANTOOL_LOG_FORMAT: unknown log format "xml": choose plain or json',
+        ),
         (USER | {"TARANTOOL_REPLICATION": "a:1"}, "TARANTOOL_REPLICATION is not supported: there is no repl"),
         (
             USER | {"TARANTOOL_SLAB_ALLOC_FACTOR": "2"},
