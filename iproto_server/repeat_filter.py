@@ -17,7 +17,7 @@ LONGEST_INTERVAL: Final = 600.0
 """The longest interval, in seconds: while events go on, each is twice as long as the one before."""
 QUIET: Final = 60.0
 """Seconds without an event after an interval, after which a kind begins anew."""
-MAX_KINDS: Final = 100
+MAX_KINDS: Final = 1000
 """The number of kinds that are told apart; events of further kinds form one."""
 _TEXT_SIZE: Final = 100
 
@@ -47,10 +47,10 @@ class _Kind:
 class RepeatFilter(logging.Filter):
     """Logs the first warnings or errors of one kind, then one per interval, with the number of those dropped.
 
-    A kind is the logger, the text before its arguments are filled in, the exception and the line that raised
-    it. The first event of a kind has the traceback, the others have the field `error`. The field `repeated`
-    of a line is the number of events of its kind that were dropped before it. Events with the field `count`
-    are not dropped: `RateLimitedLog` has limited them.
+    A kind is the logger, the text before its arguments are filled in, the field `procedure`, the exception
+    and the line that raised it. The first event of a kind has the traceback, the others the field `error`.
+    The field `repeated` of a line is the number of events of its kind that were dropped before it. Events with
+    the field `count` are not dropped: `RateLimitedLog` has limited them.
 
     Parameters:
         now: returns steady time in seconds.
@@ -74,6 +74,8 @@ class RepeatFilter(logging.Filter):
         with self._lock:
             kind = self._kind(_key(record), now)
             if not kind.room:
+                # Without its traceback, which would keep the objects of all its frames.
+                _leave_out_traceback(record)
                 kind.dropped += 1
                 kind.last = record
                 return False
@@ -109,20 +111,20 @@ class RepeatFilter(logging.Filter):
             ended = [self._kinds.pop(key) for key in quiet]
         for kind in ended:
             if kind.last is not None:
-                _leave_out_traceback(kind.last)
                 _add_field(kind.last, "repeated", kind.dropped - 1)
                 logging.getLogger(kind.last.name).handle(kind.last)
 
 
 def _key(record: logging.LogRecord) -> _Key:
     error = record.exc_info[1] if record.exc_info else None
+    procedure = str(_fields(record).get("procedure", ""))
     if error is None:
-        return record.name, str(record.msg)
+        return record.name, str(record.msg), procedure
     place = error.__traceback__
     while place is not None and place.tb_next is not None:
         place = place.tb_next
     where = "" if place is None else f"{place.tb_frame.f_code.co_filename}:{place.tb_lineno}"
-    return record.name, str(record.msg), type(error).__name__, _text(error)[:_TEXT_SIZE], where
+    return record.name, str(record.msg), procedure, type(error).__name__, _text(error)[:_TEXT_SIZE], where
 
 
 def _leave_out_traceback(record: logging.LogRecord) -> None:

@@ -147,6 +147,16 @@ def test_the_last_dropped_event_is_logged_when_its_kind_has_been_quiet(log: Log)
     ]
 
 
+def test_dropped_events_keep_no_objects_of_the_code_that_failed(log: Log) -> None:
+    for _ in range(BURST + 1):
+        fail("full")
+    log.read()
+    log.now = INTERVAL + QUIET
+    logger.info("something else")
+    assert log.tracebacks == 1
+    assert log.read()[0] == ("cannot process tasks", {"error": "ValueError: full", "repeated": 0})
+
+
 def test_information_is_not_dropped(log: Log) -> None:
     for _ in range(100):
         logger.info("released a task")
@@ -160,7 +170,7 @@ def test_events_that_are_limited_already_are_not_dropped(log: Log) -> None:
 
 
 def test_too_many_kinds_are_one_together(log: Log) -> None:
-    for number in range(1000):
+    for number in range(MAX_KINDS + 100):
         logger.warning(f"refused {number}")  # a kind each
     assert len(log.read()) == MAX_KINDS + BURST
 

@@ -13,7 +13,6 @@ from iproto_server.box.clock import Clock
 from iproto_server.box.txn.trigger import Trigger, TriggerList
 from iproto_server.config.config import Config
 from iproto_server.errors import BoxError
-from iproto_server.log_setup import event
 from iproto_server.server.application_errors import procedure_error
 from iproto_server.server.client_connection import ClientConnection
 from iproto_server.server.connection.fair_scheduler import Turns
@@ -155,10 +154,10 @@ class ServerState:
             try:
                 self._run_trigger(session, trigger)
             except BoxError as error:
-                event(
-                    logger,
+                self.rate_limited_log.event(
                     logging.ERROR,
                     "an on_disconnect trigger failed",
+                    key=error.message,
                     reason=error.message,
                     peer=session.peer,
                     session=session.id,
