@@ -49,8 +49,8 @@ class RepeatFilter(logging.Filter):
 
     A kind is the logger, the text before its arguments are filled in, the field `procedure`, the exception
     and the line that raised it. The first event of a kind has the traceback, the others the field `error`.
-    The field `repeated` of a line is the number of events of its kind that were dropped before it. Events with
-    the field `count` are not dropped: `RateLimitedLog` has limited them.
+    The field `repeated` of a line is the number of events of its kind that were dropped before it. Events
+    with the field `count` are not dropped: `RateLimitedLog` has limited them.
 
     Parameters:
         now: returns steady time in seconds.
