@@ -18,7 +18,7 @@ NOT_MEASURED: Final = {
 LAST: Final = ("put_unique", "truncate", "drop")
 """Methods after which an index makes others slower, or no task is left."""
 
-ALL: Final = 50_000
+ALL: Final = 20_000
 """The number of tasks that calls ask for."""
 
 VALUES: Final[dict[str, Callable[[World], Any]]] = {

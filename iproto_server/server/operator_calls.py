@@ -33,7 +33,7 @@ PAGE_MAX: Final = 1000
 """The maximum number of tasks, or queues, in an answer, and of tasks in a repair."""
 KICK_MAX: Final = 10_000
 """The maximum number of tasks that one call kicks."""
-REPAIRS: Final = 50
+REPAIRS: Final = 40
 """The maximum number of repairs in a slice, a transaction: all of its tasks are repaired, or none."""
 READS: Final = 20
 """The maximum number of queues, tasks or sessions that are read in a slice, some 20 to 100 µs each."""

@@ -75,7 +75,7 @@ def test_slices_of_a_repair_before_the_failing_one_stay(world: World) -> None:
     ids = world.ids("taken")[:120]
     before = world.client.call("operator.queue", "jobs")["tasks"]["taken"]
     with pytest.raises(BoxError, match=f"before it, {REPAIRS} of 121 tasks were repaired"):
-        world.client.call("operator.release", "jobs", [*ids[:80], 10**6, *ids[80:]])
+        world.client.call("operator.release", "jobs", [*ids[:70], 10**6, *ids[70:]])
     assert world.client.call("operator.queue", "jobs")["tasks"]["taken"] == before - REPAIRS
 
 
