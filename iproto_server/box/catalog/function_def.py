@@ -109,7 +109,7 @@ class Function:
             if not _is_type(parameter, is_stored):
                 raise refuse("invalid argument type")
         _check_options(options, is_stored)
-        if is_stored and len(row) > _TRIGGER and row[_TRIGGER]:
+        if len(row) > _TRIGGER and isinstance(row[_TRIGGER], list) and row[_TRIGGER]:
             raise unserved("a stored function that runs as a trigger")
         if language not in ("LUA", *_LANGUAGES_KEPT) and (body or is_sandboxed):
             language_name = "C" if language == "C" else "SQL"
