@@ -351,7 +351,8 @@ class TestDocument:
     def test_the_example(self, tmp_path: Path) -> None:
         [example] = re.findall(r"```yaml\n(# config.yaml:.*?)```", self.DOCUMENT, re.DOTALL)
         config = load(tmp_path, example, "jobs-1", {"JOBS_PASSWORD": "secret"})
-        assert config.work_dir == Path("/var/lib/jobs-1")
+        assert config.work_dir == Path("/srv/tarantool")
+        assert config.snapshot_directory == Path("/srv/tarantool/var/lib/jobs-1")
         assert config.checkpoint_interval == 600
         assert config.credentials is not None
         assert config.credentials.users[0].password == "secret"

@@ -196,7 +196,7 @@ def test_a_task_that_cannot_be_given_back_does_not_keep_the_others(talk: Talk) -
     with pytest.raises(BoxError):
         bob.ack(y)
     saboteur.refused.clear()
-    talk.clock.advance(1)
+    talk.clock.advance(2)
     assert talk.statuses == {"x": "r", "y": "r", "z": "r"}
 
 
@@ -209,7 +209,7 @@ def test_a_delayed_task_that_cannot_be_made_ready_does_not_keep_the_others(talk:
     talk.clock.advance(1)
     assert talk.statuses == {"x": "d", "y": "r", "z": "r"}
     saboteur.refused.clear()
-    talk.clock.advance(1)
+    talk.clock.advance(2)
     assert talk.statuses == {"x": "r", "y": "r", "z": "r"}
 
 
@@ -259,7 +259,7 @@ def test_a_task_is_given_back_once_more_when_the_log_of_the_second_attempt_is_lo
     assert talk.statuses == {"x": "r"}
     talk.lose_log()
     assert talk.statuses == {"x": "t"}
-    talk.clock.advance(1)
+    talk.clock.advance(2)
     assert talk.statuses == {"x": "r"}
 
 
