@@ -152,14 +152,16 @@ class TestABadVersion:
 
 
 class TestWho:
-    def test_asks_for_two_reloads_at_once_gets_one_after_the_other(self, code: Reloadable) -> None:
+    def test_asks_for_several_reloads_at_once_shares_them(self, code: Reloadable) -> None:
+        """One reload if all calls come before it begins; else those that come later share the next one."""
         code.version(1)
         client = code.start()
         syncs = [send_call(client, "package.reload") for _ in range(3)]
         answers = [client.receive() for _ in syncs]
-        assert [(answer.sync, answer.data) for answer in answers] == list(
-            zip(syncs, ([2], [3], [4]), strict=True)
-        )
+        assert [answer.sync for answer in answers] == syncs
+        counts = [answer.data[0] for answer in answers]
+        assert counts == sorted(counts)
+        assert set(counts) <= {2, 3}
 
     def test_has_an_open_transaction_in_a_stream_cannot_reload_in_it(self, code: Reloadable) -> None:
         code.version(1)
