@@ -28,7 +28,7 @@ v:insert{6} m:insert{6} t:insert{6}
 
 
 def _options(mode: str) -> dict[str, Any]:
-    return {"mode": mode, **({"lsn": 4} if mode == "at_lsn" else {})}
+    return {"mode": mode, **({"lsn": 3} if mode == "at_lsn" else {})}
 
 
 def _one_space(directory: Path, engine: str = "memtx", flags: object = None) -> None:
