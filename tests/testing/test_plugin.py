@@ -357,7 +357,7 @@ class TestFailures:
             ('wal_modus="none"', 'there is no option "wal_modus", did you mean "wal_mode"?'),
             ("colour=1", 'there is no option "colour"'),
             ('log_level="error"', "with log_level='error' the server does not say when it listens"),
-            ('wal_mode="never"', '--wal-mode: "never" is none of'),
+            ('wal_mode="never"', 'unknown wal mode "never": choose none, write or fsync'),
             ("net_msg_max=1", "--net-msg-max:"),
         ],
     )
