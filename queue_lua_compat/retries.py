@@ -17,7 +17,7 @@ class Retries(Generic[Key]):
 
     One failing key does not block the others. Keys that fail in the same iteration of the event loop are
     retried together: a failed log write rolls many transactions back at once, in reverse order. The pauses
-    between the attempts at a key grow from 1 to 30 seconds.
+    between the attempts at a key grow from 1 to 30 seconds; a box that becomes writable ends them.
 
     Parameters:
         box: the box.
@@ -32,6 +32,8 @@ class Retries(Generic[Key]):
         self._logger = logger
         self._what = what
         self._failed: dict[Key, int] = {}
+        self._waiting: dict[int, tuple[list[Key], int]] = {}
+        self._last = 0
 
     def run(self, keys: Iterable[Key], failures: int = 0) -> None:
         """Attempt the keys now; those that fail are retried.
@@ -63,7 +65,27 @@ class Retries(Generic[Key]):
         for key, failures in failed.items():
             groups.setdefault(failures, []).append(key)
         for failures, keys in groups.items():
-            self._box.clock.call_later(pause_after(failures), partial(self.run, keys, failures))
+            self._wait(keys, failures)
+
+    def _wait(self, keys: list[Key], failures: int) -> None:
+        """Attempt keys after a pause, or as soon as the box becomes writable."""
+        if not self._waiting:
+            self._box.when_writable.append(self._resume)
+        number = self._last = self._last + 1
+        self._waiting[number] = keys, failures
+        self._box.clock.call_later(pause_after(failures), partial(self._end_pause, number))
+
+    def _resume(self) -> None:
+        for number in self._waiting:
+            self._box.clock.call_later(0.0, partial(self._end_pause, number))
+
+    def _end_pause(self, number: int) -> None:
+        if number not in self._waiting:
+            return  # The box has become writable before.
+        keys, failures = self._waiting.pop(number)
+        if not self._waiting:
+            self._box.when_writable.remove(self._resume)
+        self.run(keys, failures)
 
     def _run(self, keys: list[Key], failures: int) -> None:
         self._box.on_rollback(partial(self.later, keys, failures + 1))
