@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from iproto_server.storage.recovery.damage_report import HOW_TO_GO_ON
+from iproto_server.box.catalog.foreign.advice import UNSERVED
 from tests.command_line import refused
 from tests.interchange.home import DIRECTIONS, OURS, TARANTOOL, Home, Server
 from tests.interchange.statements import call, create_index, create_space, insert, snapshot
@@ -69,7 +69,7 @@ def assert_refused(home: Home, file: str, reason: str) -> None:
     words = refused(copy.directory)
     assert words.startswith(f"{copy.directory}/")
     assert file in words
-    assert words.endswith(f" {reason}; {HOW_TO_GO_ON}")
+    assert words.endswith(f" {reason}; {UNSERVED}")
     assert copy.files() == before
     shutil.rmtree(copy.directory)
 
