@@ -9,6 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from iproto_server.exception_text import text_of
+
 BURST: Final = 5
 """The number of events of one kind that are logged at first."""
 INTERVAL: Final = 10.0
@@ -124,7 +126,7 @@ def _key(record: logging.LogRecord) -> _Key:
     while place is not None and place.tb_next is not None:
         place = place.tb_next
     where = "" if place is None else f"{place.tb_frame.f_code.co_filename}:{place.tb_lineno}"
-    return record.name, str(record.msg), procedure, type(error).__name__, _text(error)[:_TEXT_SIZE], where
+    return record.name, str(record.msg), procedure, type(error).__name__, text_of(error)[:_TEXT_SIZE], where
 
 
 def _leave_out_traceback(record: logging.LogRecord) -> None:
@@ -132,14 +134,7 @@ def _leave_out_traceback(record: logging.LogRecord) -> None:
     if record.exc_info and record.exc_info[1] is not None:
         error = record.exc_info[1]
         record.exc_info = record.exc_text = None
-        _add_field(record, "error", f"{type(error).__name__}: {_text(error)}")
-
-
-def _text(error: BaseException) -> str:
-    try:
-        return str(error)
-    except BaseException:  # noqa: BLE001  # an application's exception may raise anything
-        return "<the text of the exception cannot be read>"
+        _add_field(record, "error", f"{type(error).__name__}: {text_of(error)}")
 
 
 def _fields(record: logging.LogRecord) -> dict[str, object]:

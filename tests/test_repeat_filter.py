@@ -114,7 +114,7 @@ def test_the_text_of_an_exception_may_raise(log: Log) -> None:
             logger.exception("cannot process %s", "tasks")
     assert log.read() == [
         ("cannot process tasks", {}),
-        ("cannot process tasks", {"error": "UnreadableError: <the text of the exception cannot be read>"}),
+        ("cannot process tasks", {"error": "UnreadableError: <exception str() failed>"}),
     ]
 
 

@@ -7,6 +7,7 @@ import logging
 from iproto_server.box import Waiter
 from iproto_server.box.access.session import Session
 from iproto_server.errors import BoxError
+from iproto_server.exception_text import text_of
 
 logger = logging.getLogger("iproto_server.dispatch")
 
@@ -49,11 +50,3 @@ def _logged(name: str, error: BaseException, fields: dict[str, object]) -> BoxEr
         extra={"fields": {"procedure": name, **fields}},
     )
     return BoxError.procedure(f"{type(error).__name__}: {text_of(error)}")
-
-
-def text_of(error: BaseException) -> str:
-    """Return an exception's text; if its `__str__` raises, the same text as a traceback shows."""
-    try:
-        return str(error)
-    except BaseException:  # noqa: BLE001  # an application's code must not hide its first error
-        return "<exception str() failed>"

@@ -23,8 +23,9 @@ from iproto_server.box import Box, Waiter
 from iproto_server.box.api.generation import CodeGeneration
 from iproto_server.box.clock import Timer
 from iproto_server.errors import BoxError, ErrorCode
+from iproto_server.exception_text import text_of
 from iproto_server.importer import ImportAnew
-from iproto_server.server.application_errors import procedure_error, text_of
+from iproto_server.server.application_errors import procedure_error
 from iproto_server.server.applications.background_tasks import BackgroundTasks
 from iproto_server.server.applications.served_applications import ServedApplications
 from iproto_server.server.connection.server_state import ServerState
