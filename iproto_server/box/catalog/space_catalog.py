@@ -25,8 +25,8 @@ from iproto_server.box.memtx.index_build import check_rows
 from iproto_server.box.memtx.memtx_space import MemtxSpace
 from iproto_server.box.memtx.sequence_data_space import SequenceDataSpace
 from iproto_server.box.memtx.settings_space import SettingsSpace
-from iproto_server.box.memtx.space_format import format_with_indexes
-from iproto_server.box.tuple.format import Format, check_collations, check_names, parse_fields
+from iproto_server.box.memtx.space_format import format_with_indexes, shared_format
+from iproto_server.box.tuple.format import check_collations, check_names, parse_fields
 from iproto_server.box.txn.local_undo import LocalUndo
 from iproto_server.box.txn.transaction import TransactionManager
 from iproto_server.box.types.identifier import NAME_MAX, check_identifier
@@ -139,7 +139,7 @@ class SpaceCatalog:
         space.is_local = flags.get("group_id", 0) == _LOCAL_GROUP
         space.format_row = list(format_row)
         check_collations(field_defs, self._collations)
-        space.set_format(Format(field_defs, field_count))
+        space.set_format(shared_format(served_format, name, field_count, self._collations))
         return space
 
     def space_changed(

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from iproto_server.box.key.collation import NONE_ID, Collations, built_in_collations
-from iproto_server.box.key.key_def import KeyDef
+from iproto_server.box.key.key_def import KeyDef, shared_key_def
 from iproto_server.box.key.key_part import KeyPart
 from iproto_server.box.tuple.format import FieldDef
 from iproto_server.box.types.field_type import FieldType
@@ -142,7 +142,7 @@ class IndexDef:
             parts = [
                 replace(part, type=FieldType.SCALAR) if part.type is FieldType.ANY else part for part in parts
             ]
-        return cls(space_id, index_id, name, index_type, is_unique, KeyDef(parts), options)
+        return cls(space_id, index_id, name, index_type, is_unique, shared_key_def(tuple(parts)), options)
 
 
 def parse_parts(rows: Sequence[Any], collations: Collations) -> list[KeyPart]:

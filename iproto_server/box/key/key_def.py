@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any, Final, TypeVar
 
 from iproto_server.box.key.key_encoding import NIL, NOT_NIL, Encoder
@@ -24,6 +25,9 @@ Plan = tuple[tuple[int, str, bool, Encoder], ...]
 """The parts of a key for compiled code: field number, type, whether nullable, and value encoder."""
 
 _Function = TypeVar("_Function", bound=Callable[..., bytes])
+
+SHARED_MAX: Final = 1024
+"""The maximum number of definitions, and of functions composed from them, that spaces share."""
 
 _LAYOUT_PARTS: Final = 16
 _LAYOUT_TYPES: Final = frozenset(
@@ -127,11 +131,18 @@ class KeyDef:
         return f"KeyDef({list(self.parts)!r})"
 
 
+@lru_cache(SHARED_MAX)
+def shared_key_def(parts: tuple[KeyPart, ...]) -> KeyDef:
+    """Return a definition of the parts, the same one for all indexes with these parts."""
+    return KeyDef(parts)
+
+
 KeyLayout = tuple[tuple[tuple[int, str, bool], ...], int, bool]
 """How compiled code makes a key from a packed row: the parts (field number, type, is nullable), how many of
 them are the index's own, and whether the others follow only if one of its own is nil."""
 
 
+@lru_cache(SHARED_MAX)
 def key_layout(key_def: KeyDef, is_unique: bool, primary: KeyDef | None) -> KeyLayout | None:
     """Describe what `distinct_key_of` does, to compiled code.
 
@@ -156,6 +167,7 @@ def _is_plain(part: KeyPart) -> bool:
     return part.path is None and part.collation is None and part.type in _LAYOUT_TYPES
 
 
+@lru_cache(SHARED_MAX)
 def distinct_key_of(
     key_def: KeyDef, is_unique: bool, primary: KeyDef | None
 ) -> Callable[[Sequence[Any], bytes], bytes]:
@@ -225,6 +237,7 @@ def distinct_entry_keys_of(
     return keys_of
 
 
+@lru_cache(SHARED_MAX)
 def distinct_keys_of(
     key_def: KeyDef, is_unique: bool, primary: KeyDef | None
 ) -> Callable[[Sequence[Sequence[Any]], Sequence[bytes]], list[bytes]]:

@@ -6,16 +6,15 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from iproto_server.box.index.index import Index
-from iproto_server.box.tuple.field_rules import places_of
 from iproto_server.box.tuple.format import Format
-from iproto_server.box.types.field_type import FieldType
-from iproto_server.box.update import Doubles, Operations, operations_from_python
+from iproto_server.box.update import Operations, operations_from_python
 from iproto_server.errors import BoxError, ErrorCode
 
 if TYPE_CHECKING:
     from iproto_server.box.memtx.auto_increment import AttachedSequence
 
 _PARSED_OPERATIONS_MAX = 64
+_WITHOUT_FIELDS = Format(())
 _CONSTANT_TYPES = frozenset({int, str, float, bool, bytes, type(None)})
 
 
@@ -85,7 +84,7 @@ class SpaceDefinition:
         self.is_local = False
         self.is_dropped = False
         self.attached: AttachedSequence | None = None
-        self.set_format(Format.parse([], name))
+        self.set_format(_WITHOUT_FIELDS)
         self.set_indexes({})
 
     def set_indexes(self, indexes: dict[int, Index]) -> None:
@@ -107,7 +106,7 @@ class SpaceDefinition:
         """Replace the format, which all rows must already fit."""
         self.format = new_format
         self._parsed_operations: dict[int, tuple[Sequence[Sequence[Any]], Operations]] = {}
-        self.doubles: Doubles = frozenset(places_of(FieldType.DOUBLE, enumerate(new_format.rules)))
+        self.doubles = new_format.doubles
 
     def index(self, index_id: int) -> Index:
         """The index of that number. Raises BoxError NO_SUCH_INDEX_ID."""

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
+from typing import Any, Final
 
 from iproto_server.box.index.index import Index
-from iproto_server.box.key.key_def import KeyDef
+from iproto_server.box.key.key_def import SHARED_MAX, KeyDef
 from iproto_server.box.memtx.memtx_space import MemtxSpace
 from iproto_server.box.tuple.format import Format
+from iproto_server.codec.msgpack import pack
+
+_shared: Final[dict[tuple[bytes, int, tuple[KeyDef, ...]], Format]] = {}
+"""The formats made last, by what they were made from."""
 
 
 def format_with_indexes(
@@ -29,5 +34,35 @@ def format_with_indexes(
 
 def format_with_keys(space: MemtxSpace, keys: Sequence[KeyDef], collation_ids: Container[int]) -> Format:
     """The format with the requirements of keys, in their order; see `format_with_indexes`."""
-    plain = Format.parse(space.format_row, space.name, space.field_count, collation_ids=collation_ids)
-    return plain.with_index_parts(keys)
+    return shared_format(space.format_row, space.name, space.field_count, collation_ids, tuple(keys))
+
+
+def shared_format(
+    rows: Sequence[Any],
+    space_name: str,
+    exact_field_count: int,
+    collation_ids: Container[int],
+    keys: tuple[KeyDef, ...] = (),
+) -> Format:
+    """The format of a row of `_space` and keys, the same object for all spaces with these.
+
+    Parameters:
+        rows, space_name, exact_field_count, collation_ids: as for `Format.parse`.
+        keys: the keys of the space's indexes, in their order.
+
+    Raises:
+        BoxError: see `Format.parse` and `Format.with_index_parts`.
+    """
+    key = (pack(rows), exact_field_count, keys)
+    found = _shared.get(key)
+    if found is not None:
+        return found
+    made = Format.parse(rows, space_name, exact_field_count, collation_ids=collation_ids)
+    if keys:
+        made = made.with_index_parts(keys)
+    # A collation may be dropped: the check is repeated for each space.
+    if all(each.collation_id is None for each in made.fields):
+        if len(_shared) >= SHARED_MAX:
+            _shared.pop(next(iter(_shared)))
+        _shared[key] = made
+    return made

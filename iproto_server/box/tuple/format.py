@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from iproto_server.box.key.key_def import KeyDef
-from iproto_server.box.tuple.field_rules import FieldRule, add_part, tree_checker
+from iproto_server.box.tuple.field_rules import FieldRule, add_part, places_of, tree_checker
 from iproto_server.box.types.field_type import FieldType
 from iproto_server.box.types.identifier import NAME_MAX, check_identifier
+from iproto_server.box.update import Doubles
 from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.native import twin
@@ -60,12 +61,14 @@ class Format:
         exact_field_count: the number of fields of every tuple; 0: any number.
         min_field_count: the minimal number of fields.
         rules: the rules of declared and indexed fields.
+        doubles: the places of fields of type `double`.
         check: raises BoxError unless a tuple, given by its decoded fields, fits: EXACT_FIELD_COUNT (38),
             FIELD_TYPE (23) or FIELD_MISSING (39), for the first wrong field; messages count from 1.
     """
 
     __slots__ = (
         "check",
+        "doubles",
         "exact_field_count",
         "fields",
         "min_field_count",
@@ -90,6 +93,7 @@ class Format:
         self.rules = tuple(rules)
         required = [number for number, rule in enumerate(rules, start=1) if not rule.is_nullable]
         self.min_field_count = max(required, default=0)
+        self.doubles: Doubles = frozenset(places_of(FieldType.DOUBLE, enumerate(self.rules)))
         if any(rule.inside for rule in rules):
             self.check = tree_checker(self.rules, exact_field_count)
         else:
