@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 import os
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, SourceFileLoader
 from pathlib import Path
-from types import ModuleType
-from typing import TYPE_CHECKING
+from types import CodeType, ModuleType
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from iproto_server.app import Application
 
-ImportAnew = Callable[[], AbstractContextManager["Sequence[Application]"]]
+ImportAnew = Callable[[], AbstractAsyncContextManager["Sequence[Application]"]]
 """Imports the applications again, as a context manager; an exception of its block undoes the imports."""
+
+_Compiled = dict[str, tuple[bytes, CodeType]]
+"""Sources with their compiled code, by path."""
 
 _PACKAGE = __name__.partition(".")[0]
 _INSTALLED = frozenset({"site-packages", "dist-packages"})
@@ -87,22 +93,28 @@ class ApplicationModules:
         """
         return [_application(target) for target in self._targets]
 
-    @contextmanager
-    def load_anew(self) -> Iterator[list[Application]]:
+    @asynccontextmanager
+    async def load_anew(self) -> AsyncIterator[list[Application]]:
         """Import the applications again from their current files, as a context manager.
 
-        If the import or the block raises, the previous modules are restored.
+        Compiling takes most of the time: it comes first, and others run after each file. Then all modules are
+        imported without a pause, so nobody finds old modules beside new ones. If the import or the block
+        raises, the previous modules are restored.
 
         Raises:
             ApplicationImportError: as `load`.
         """
         names, directories = self._places()
+        compiled: _Compiled = {}
+        for module in _modules_of(names, directories).values():
+            _compile(module, compiled)
+            await asyncio.sleep(0)
         before = _modules_of(names, directories)
         for name in before:
             del sys.modules[name]
         importlib.invalidate_caches()
         try:
-            with _from_sources():
+            with _from_sources(compiled):
                 applications = self.load()
             yield applications
         except BaseException:
@@ -155,18 +167,79 @@ def _is_of_the_system(directory: Path) -> bool:
     )
 
 
+def _compile(module: ModuleType, compiled: _Compiled) -> None:
+    """Read and compile the present source of a module, if it has one."""
+    loader = getattr(module, "__loader__", None)
+    if not isinstance(loader, SourceFileLoader):
+        return
+    try:
+        source = loader.get_data(loader.path)
+        compiled[loader.path] = source, loader.source_to_code(source, loader.path)
+    except (OSError, SyntaxError, ValueError):
+        pass  # the import raises it again, unless no module needs the file any more
+
+
+class _CompiledLoader(SourceFileLoader):
+    """Loads a module from code that is compiled already, unless its source has changed since.
+
+    Parameters:
+        found: the usual loader.
+        compiled: the code of modules.
+    """
+
+    def __init__(self, found: SourceFileLoader, compiled: _Compiled) -> None:
+        super().__init__(found.name, found.path)
+        self._compiled = compiled
+
+    def source_to_code(self, data: Any, path: Any, *, _optimize: int = -1) -> CodeType:  # type: ignore[override]
+        """Return the code of a source."""
+        source, code = self._compiled.pop(path, (None, None))
+        if code is not None and source == data:
+            return code
+        return super().source_to_code(data, path)
+
+
+class _CompiledFinder(MetaPathFinder):
+    """Finds modules as usual, and has those loaded whose code is compiled already.
+
+    Parameters:
+        compiled: the code of modules.
+    """
+
+    def __init__(self, compiled: _Compiled) -> None:
+        self._compiled = compiled
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Find a module as the other finders do."""
+        for finder in sys.meta_path:
+            spec = None if finder is self else finder.find_spec(fullname, path, target)
+            if spec is not None:
+                if type(spec.loader) is SourceFileLoader and spec.loader.path in self._compiled:
+                    spec.loader = _CompiledLoader(spec.loader, self._compiled)
+                return spec
+        return None
+
+
 @contextmanager
-def _from_sources() -> Iterator[None]:
+def _from_sources(compiled: _Compiled) -> Iterator[None]:
     """Let imports read sources and ignore compiled files.
 
     Python matches compiled files to sources by size and time in whole seconds, so it would miss the second of
     two changes within a second.
+
+    Parameters:
+        compiled: the code of sources that are compiled already.
     """
     before = sys.pycache_prefix, sys.dont_write_bytecode
     sys.pycache_prefix, sys.dont_write_bytecode = os.devnull, True
+    finder = _CompiledFinder(compiled)
+    sys.meta_path.insert(0, finder)
     try:
         yield
     finally:
+        sys.meta_path.remove(finder)
         sys.pycache_prefix, sys.dont_write_bytecode = before
 
 

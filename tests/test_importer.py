@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
+from asyncio import Runner
 from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
+from types import CodeType
 
 import pytest
 
@@ -87,6 +92,20 @@ def test_a_module_that_is_not_python(modules: Path) -> None:
     assert message.endswith("importer_jobs.py, line 2)")
 
 
+@contextmanager
+def loaded_anew(loader: ApplicationModules) -> Iterator[list[Application]]:
+    """Load applications again, as in a loop that does nothing else."""
+    with Runner() as runner:
+        loading = loader.load_anew()
+        applications = runner.run(loading.__aenter__())
+        try:
+            yield applications
+        except BaseException as error:
+            runner.run(loading.__aexit__(type(error), error, error.__traceback__))
+            raise
+        runner.run(loading.__aexit__(None, None, None))
+
+
 class TestLoadingAnew:
     APPLICATION = "from iproto_server import Application\napp = Application('{0}')\n"
 
@@ -98,7 +117,7 @@ class TestLoadingAnew:
         assert isinstance(first, Application)
         assert loader.load() == [first]
         path.write_text(self.APPLICATION.format("two"))
-        with loader.load_anew() as [second]:
+        with loaded_anew(loader) as [second]:
             assert (first.name, second.name) == ("one", "two")
         assert loader.load() == [second]
 
@@ -108,7 +127,7 @@ class TestLoadingAnew:
         [first] = loader.load()
         (modules / "importer_more.py").touch()
         (modules / "importer_jobs.py").write_text("import importer_more\n" + self.APPLICATION.format("two"))
-        with pytest.raises(ZeroDivisionError), loader.load_anew() as [_]:
+        with pytest.raises(ZeroDivisionError), loaded_anew(loader) as [_]:
             assert "importer_more" in sys.modules
             raise ZeroDivisionError
         assert loader.load() == [first]
@@ -123,7 +142,7 @@ class TestLoadingAnew:
         loader = ApplicationModules(["importer_jobs:app"])
         [first] = loader.load()
         more = sys.modules["importer_more"]
-        with loader.load_anew() as [second]:
+        with loaded_anew(loader) as [second]:
             assert first is not second
             assert sys.modules["importer_more"] is more
 
@@ -132,14 +151,14 @@ class TestLoadingAnew:
         loader = ApplicationModules(["importer_jobs:app"])
         loader.load()
         before = {name: module for name, module in sys.modules.items() if name.startswith("iproto_server")}
-        with loader.load_anew():
+        with loaded_anew(loader):
             assert {name: sys.modules[name] for name in before} == before
 
     def test_leaves_no_compiled_files_of_its_own(self, modules: Path) -> None:
         (modules / "importer_jobs.py").write_text(self.APPLICATION.format("one"))
         loader = ApplicationModules(["importer_jobs:app"])
         before = sys.pycache_prefix, sys.dont_write_bytecode
-        with loader.load_anew():
+        with loaded_anew(loader):
             assert (sys.pycache_prefix, sys.dont_write_bytecode) == before
         assert not list(modules.rglob("*.pyc"))
 
@@ -147,3 +166,49 @@ class TestLoadingAnew:
         (modules / "importer_jobs.py").write_text("app = 42\n")
         with pytest.raises(ApplicationImportError, match="it is of type int, not an iproto_server"):
             ApplicationModules(["importer_jobs:app"]).load()
+
+    def test_lets_others_run_after_each_compiled_file(self, modules: Path) -> None:
+        names = [f"importer_more_{number}" for number in range(20)]
+        for name in names:
+            (modules / f"{name}.py").write_text("number = 1\n")
+        path = modules / "importer_jobs.py"
+        path.write_text(f"import {', '.join(names)}\n" + self.APPLICATION.format("one"))
+        loader = ApplicationModules(["importer_jobs:app"])
+        [first] = loader.load()
+        seen: list[object] = []
+
+        async def load() -> None:
+            others = asyncio.create_task(other())
+            async with loader.load_anew() as [second]:
+                assert second is not first
+                assert sys.modules["importer_more_0"].number == 2
+            others.cancel()
+
+        async def other() -> None:
+            while True:
+                seen.append(sys.modules["importer_jobs"].app)
+                if len(seen) == len(names):
+                    # Compiled already, and changed again.
+                    for name in names:
+                        (modules / f"{name}.py").write_text("number = 2\n")
+                await asyncio.sleep(0)
+
+        asyncio.run(load())
+        assert len(seen) > len(names)
+        assert set(seen) == {first}
+
+    def test_imports_what_is_compiled_already(self, modules: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        (modules / "importer_more.py").touch()
+        (modules / "importer_jobs.py").write_text("import importer_more\n" + self.APPLICATION.format("one"))
+        loader = ApplicationModules(["importer_jobs:app"])
+        loader.load()
+        compiled: list[str] = []
+
+        def compile_it(self: SourceFileLoader, data: bytes, path: str) -> CodeType:
+            compiled.append(Path(path).name)
+            assert "importer_jobs" in sys.modules  # the old one
+            return compile(data, path, "exec")
+
+        monkeypatch.setattr(SourceFileLoader, "source_to_code", compile_it)
+        with loaded_anew(loader):
+            assert sorted(compiled) == ["importer_jobs.py", "importer_more.py"]

@@ -148,11 +148,11 @@ class Reload:
             # Certificates are independent of the applications, so they are read even if the reload fails.
             self._read_certificates()
             try:
-                if self._state.is_stopping:
-                    raise BoxError.procedure("the server is stopping")
+                self._check_running()
                 if self._import_anew is None:
                     raise BoxError.procedure("the server has not imported its applications itself")
-                with self._import_anew() as applications:
+                async with self._import_anew() as applications:
+                    self._check_running()
                     await self._take_over(applications)
             except asyncio.CancelledError:
                 raise  # the process is ending
@@ -175,6 +175,10 @@ class Reload:
             self.failure = None
             self._manager.reloaded()
             return self._box.generation
+
+    def _check_running(self) -> None:
+        if self._state.is_stopping:
+            raise BoxError.procedure("the server is stopping")
 
     async def _take_over(self, applications: Sequence[Application]) -> None:
         box, batch = self._box, self._state.batch

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Sequence
 
 import pytest
 
@@ -17,7 +18,7 @@ def box() -> Box:
     return new_box()[0]
 
 
-def create(box: Box, name: str, fields: object = FIELDS) -> Space:
+def create(box: Box, name: str, fields: Sequence[object] = FIELDS) -> Space:
     space = box.schema.create_space(name, format=fields)
     space.create_index("id")
     space.create_index("state", parts=["state", "id"], unique=False)
