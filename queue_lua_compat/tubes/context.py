@@ -12,6 +12,39 @@ from queue_lua_compat.tubes.sessions import Sessions
 from queue_lua_compat.tubes.statistics import Statistics
 
 
+class Tubes(dict[str, Any]):
+    """The running tubes by name; after a reload, a stored tube starts at the latest when it is looked up.
+
+    Attributes:
+        start_stored: starts the stored tube with a name, and returns it, or None if there is none; None when
+            all stored tubes run.
+    """
+
+    start_stored: Callable[[object], Any] | None = None
+
+    def running(self, name: str) -> Any:
+        """Return a running tube, or None."""
+        return super().get(name)
+
+    def get(self, name: object, default: Any = None) -> Any:
+        """Return a tube, or `default`."""
+        try:
+            return self[name]  # type: ignore[index]
+        except KeyError:
+            return default
+
+    def __contains__(self, name: object) -> bool:
+        """Whether there is a tube."""
+        return super().__contains__(name) or (self.start_stored is not None and self.get(name) is not None)
+
+    def __missing__(self, name: object) -> Any:
+        """Start a stored tube."""
+        tube = None if self.start_stored is None else self.start_stored(name)
+        if tube is None:
+            raise KeyError(name)
+        return tube
+
+
 @dataclass(frozen=True, slots=True)
 class TubeContext:
     """Objects that all tubes share.

@@ -9,6 +9,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
+from itertools import islice
 from typing import Any, Final
 
 from iproto_server import (
@@ -28,7 +29,7 @@ from queue_lua_compat.retries import Retries
 from queue_lua_compat.tubes import system_spaces
 from queue_lua_compat.tubes.arguments import as_text, lua_text, options_of
 from queue_lua_compat.tubes.consumers import Consumers
-from queue_lua_compat.tubes.context import TubeContext
+from queue_lua_compat.tubes.context import TubeContext, Tubes
 from queue_lua_compat.tubes.driver import Drivers, TubeDriver
 from queue_lua_compat.tubes.management import ManagedTube
 from queue_lua_compat.tubes.sessions import Sessions
@@ -53,6 +54,9 @@ _TUTORIALS: Final = frozenset({"queue", "queue_dlq"})
 _LOGGED_TUBES: Final = 3
 """Maximum number of lines in the log about the end of a session."""
 
+_TUBES: Final = 25
+"""The number of tubes that start or stop in a slice of a reload, some 100 µs each."""
+
 _Taken = tuple[str, int, Any]
 """A taken task: its session's UUID, its tube's number, its id."""
 
@@ -75,14 +79,15 @@ class Queue:
     def __init__(self, application: Application, drivers: Drivers) -> None:
         self._application = application
         self._drivers = drivers
-        self.tube: dict[str, Tube] = {}
+        self.tube = Tubes()
         self.callbacks: dict[str, TaskCallback] = {}
         self._given: dict[str, Any] = {}
         self._state = _INIT
         self._is_starting = False
+        self._is_in_setup = False
         application.setup(self.setup)
         application.on_stop(self.stop)
-        application.on_reload(self.stop)
+        application.on_reload(self.replaced)
         application.metrics(self.counters)
         application.queues(self.managed)
 
@@ -93,6 +98,7 @@ class Queue:
         self._box = box
         self._state = _INIT
         self.tube.clear()
+        self.tube.start_stored = None
         self._application.forget_procedures(TUBE_PREFIX)
         kept: dict[str, Any] = box.keep(_KEPT, dict)
         is_reload = bool(kept)
@@ -123,12 +129,21 @@ class Queue:
         box.watch("box.status", self._status_changed)
 
     def stop(self, box: Box) -> None:
-        """Stop, at the end or when a reload has replaced this code: cancel all timers."""
+        """Stop at the end: cancel all timers."""
         if self._state == _RUNNING:
             self._stop()
 
+    def replaced(self, box: Box) -> None:
+        """Stop when a reload has replaced this code: no new calls come here, and the tubes stop in slices."""
+        if self._state == _RUNNING:
+            self._end()
+            box.in_slices(self._stop_steps(), size=_TUBES)
+
     def _setup_undone(self) -> None:
         self._state = _INIT
+        self.tube.start_stored = None
+        for tube in self.tube.values():
+            tube.stop()
 
     def _start(self) -> None:
         """Restore the stored tubes. Taken tasks become ready, unless their session may be resumed."""
@@ -150,10 +165,76 @@ class Queue:
         return is_ours and self._box.space[QUEUE].get([name]) is None
 
     def _resume(self) -> None:
-        """Continue after a reload: taken tasks, sessions and waiting calls persist."""
+        """Continue after a reload: taken tasks, sessions and waiting calls persist.
+
+        Some tubes start with the setup, which fails if they do. The others start in slices once it is in the
+        log, or when they are looked up.
+        """
         system_spaces.switch(self._box, in_replicaset=self._settings["in_replicaset"])
-        self._start_tubes()
+        self._state = _RUNNING
+        self.tube.start_stored = self._start_stored
+        self._is_in_setup = True
+        steps = self._start_steps()
+        for _ in islice(steps, _TUBES):
+            pass
         self._sessions.resume()
+        self._box.on_commit(partial(self._box.when_written, partial(self._start_others, steps)))
+
+    def _start_others(self, steps: Steps[None]) -> None:
+        if self.tube.start_stored is None:
+            return
+        self._is_in_setup = False
+        box = self._box
+        rest = box.run(box.session.background, partial(box.in_slices, size=_TUBES), steps)
+        if isinstance(rest, Waiter):
+            rest.on_done(self._others_started)
+
+    def _others_started(self, rest: Waiter) -> None:
+        if rest.error is not None:
+            logger.error("cannot start all tubes, trying again", exc_info=rest.error)
+            self._box.clock.call_later(pause_after(1), lambda: self._start_others(self._start_steps()))
+
+    def _start_steps(self) -> Steps[None]:
+        """Start all tubes, one in each step."""
+        last: Tuple | None = None
+        has_all = True
+        while page := self._box.space[QUEUE].select(limit=_TUBES, after=last):
+            for last in page:
+                if self.tube.start_stored is None:
+                    return  # the queue has stopped
+                name = last[0]
+                if last[3] not in self._drivers:
+                    logger.warning('queue: [tube "%s"] there is no driver "%s"', name, last[3])
+                elif self.tube.running(name) is None:
+                    try:
+                        self._start_stored(name)
+                    except BaseException:
+                        if self._is_in_setup:
+                            raise
+                        has_all = False
+                        logger.exception('queue: [tube "%s"] cannot start, trying again with a call', name)
+                yield
+        if has_all:
+            self.tube.start_stored = None
+
+    def _start_stored(self, name: object) -> Tube | None:
+        """Start a stored tube that has not been started since the reload; None if there is none."""
+        box = self._box
+        if box.is_in_txn():
+            found: Tube | None = box.session.su("admin", box.atomic, self._start_now, name)
+            return found
+        return box.run(box.session.background, self._start_now, name)
+
+    def _start_now(self, name: object) -> Tube | None:
+        row = self._box.space[QUEUE].get([name]) if isinstance(name, str) else None
+        if row is None or row[3] not in self._drivers:
+            return None
+        tube = self._recreate(row)
+        tube.start()
+        if tube.waiting:
+            # Tasks may have become ready while nothing followed the changes of the space.
+            self._box.on_commit(tube.wake_all)
+        return tube
 
     def _start_tubes(self) -> None:
         self._state = _RUNNING
@@ -163,12 +244,21 @@ class Queue:
                 (self._recreate(row) if tube is None else tube).start()
             else:
                 logger.warning('queue: [tube "%s"] there is no driver "%s"', row[0], row[3])
+        self._application.forget_procedures(TUBE_PREFIX)
 
     def _stop(self) -> None:
-        for tube in self.tube.values():
-            tube.stop()
+        self._end()
+        self._box.in_one_slice(self._stop_steps())
+
+    def _end(self) -> None:
+        self.tube.start_stored = None
         self._sessions.stop()
         self._state = _WAITING
+
+    def _stop_steps(self) -> Steps[None]:
+        for tube in list(self.tube.values()):
+            tube.stop()
+            yield
 
     def _status_changed(self, key: str, status: object) -> None:
         """Start or stop when the instance becomes writable or read-only."""
@@ -222,7 +312,7 @@ class Queue:
 
     def managed(self, box: Box) -> Iterable[ManagedQueue]:
         """Return the tubes for operators."""
-        return NamedQueues(list(self.tube), self._managed_tube)
+        return NamedQueues(self._names(), self._managed_tube)
 
     def _managed_tube(self, name: str) -> ManagedTube | None:
         tube = self.tube.get(name)
@@ -254,9 +344,10 @@ class Queue:
         wanted = given.pop("on_task_change", None)
         callback = self._callback(wanted)
         if given["if_not_exists"] is True and name in self.tube:
+            existing: Tube = self.tube[name]
             if callback is not None:
-                self._set_callback(self.tube[name], callback, wanted)
-            return self.tube[name]
+                self._set_callback(existing, callback, wanted)
+            return existing
         if self._settings["in_replicaset"] and given.get("temporary"):
             raise BoxError.procedure("Cannot create temporary tube in replicaset mode")
         driver = self._driver(kind)
@@ -265,6 +356,7 @@ class Queue:
             raise BoxError.procedure(f"Space '{name}' already exists")
         row = box.space[QUEUE].get([name])
         is_new = row is None and name not in box.space
+        self._application.forget_procedures(TUBE_PREFIX)
         if row is not None:
             tube = self._recreate(row)
         else:
@@ -284,7 +376,7 @@ class Queue:
     def tubes(self, name: object = None) -> list[str] | bool:
         """Return the names of all tubes, or whether a tube exists."""
         if name is None:
-            return list(self.tube)
+            return self._names()
         name = as_text(name)
         if name is False:
             return False
@@ -303,6 +395,7 @@ class Queue:
             for row in self._box.space[QUEUE].select():
                 if row[3] == name:
                     self._recreate(row).start()
+            self._application.forget_procedures(TUBE_PREFIX)
 
     def task_callback(self, name: str) -> Callable[[TaskCallback], TaskCallback]:
         """Let clients name the decorated function as the `on_task_change` of the tubes they create."""
@@ -313,6 +406,12 @@ class Queue:
 
         return register
 
+    def _names(self) -> list[str]:
+        if self.tube.start_stored is None:
+            return list(self.tube)
+        rows = self._box.session.su("admin", self._box.space[QUEUE].select)
+        return [row[0] for row in rows if row[3] in self._drivers]
+
     def _dead_letters_of(self, name: str) -> Tube:
         """Return the tube of a tube's dead letters, which is of the same type; create it unless it exists.
 
@@ -321,7 +420,7 @@ class Queue:
         """
         origin = self.tube[name]
         dead_name = name + DEAD_LETTERS
-        tube = self.tube.get(dead_name)
+        tube: Tube | None = self.tube.get(dead_name)
         if tube is not None and tube.policy.dead_letters_of == name and tube.kind == origin.kind:
             return tube
         if tube is not None or dead_name in self._box.space:
@@ -367,13 +466,12 @@ class Queue:
     def _add(
         self, name: str, kind: str, number: int, driver: type[TubeDriver], options: dict[str, Any]
     ) -> Tube:
-        before = self.tube.get(name)
+        before = self.tube.running(name)
         if before is not None:
             before.stop()
         tube = Tube(self._context, name, kind, number, driver, options)
         tube.callback = self.callbacks.get(self._named.get(name, ""))
         self.tube[name] = tube
-        self._application.forget_procedures(TUBE_PREFIX)
         self._box.on_rollback(partial(self._reconcile, name, tube.stop))
         return tube
 
@@ -401,9 +499,8 @@ class Queue:
             box.run(box.session.background, self._recreate_missing, name)
 
     def _recreate_missing(self, name: str) -> None:
-        row = self._box.space[QUEUE].get([name])
-        if row is not None and name not in self.tube and row[3] in self._drivers:
-            self._recreate(row).start()
+        if self.tube.running(name) is None:
+            self._start_now(name)
 
     # -- sessions --
 
@@ -532,6 +629,6 @@ class Queue:
         """Return the number of tasks per tube and state, for Graphite."""
         return {
             f"{name}.{state}": number
-            for name in self.tube
+            for name in self._names()
             for state, number in self._statistics.tasks(name).items()
         }

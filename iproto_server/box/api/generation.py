@@ -6,11 +6,16 @@ sessions, waiters and objects of `Box.keep` stay.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+
 from iproto_server.box.api.core import BoxCore
+from iproto_server.box.txn.trigger import TriggerList
 
 
 class CodeGeneration:
     """A new generation of application code: owns the triggers and watchers set from its creation on.
+
+    Until it is completed or reverted, it has to be the only code that runs.
 
     Parameters:
         box: the box.
@@ -18,18 +23,23 @@ class CodeGeneration:
 
     def __init__(self, box: BoxCore) -> None:
         self._box = box
-        self._lists = list(box.session.trigger_lists)
-        for space in box.catalog:
-            self._lists += (space.on_replace, space.before_replace)
-        self._put_back = [triggers.start_replacement() for triggers in self._lists]
+        self._changed: dict[TriggerList, None] = {}
+        self._put_back: list[Callable[[], None]] = []
         self._watchers, box.local_watchers = box.local_watchers, {}
         box.generation += 1
         self._is_reverted = False
+        # Few of the lists change, and there may be many spaces.
+        TriggerList.about_to_change = self._about_to_change
 
     def complete(self) -> None:
         """End the setup of the new generation, and remove triggers and watchers of the one before."""
-        for triggers in self._lists:
+        TriggerList.about_to_change = None
+        for triggers in self._changed:
             triggers.finish_replacement()
+        self._remove_unchanged(self._box.session.trigger_lists)
+        for space in self._box.catalog:
+            if space.on_replace.functions or space.before_replace.functions:
+                self._remove_unchanged((space.on_replace, space.before_replace))
         for watcher in self._watchers:
             watcher.pause()
 
@@ -38,6 +48,7 @@ class CodeGeneration:
         if self._is_reverted:
             return
         self._is_reverted = True
+        TriggerList.about_to_change = None
         for put_back in self._put_back:
             put_back()
         for watcher in self._box.local_watchers:
@@ -46,3 +57,13 @@ class CodeGeneration:
         for watcher in self._watchers:
             watcher.resume()
         self._box.generation -= 1
+
+    def _about_to_change(self, triggers: TriggerList) -> None:
+        if triggers not in self._changed:
+            self._changed[triggers] = None
+            self._put_back.append(triggers.start_replacement())
+
+    def _remove_unchanged(self, lists: Iterable[TriggerList]) -> None:
+        for triggers in lists:
+            if triggers.functions and triggers not in self._changed:
+                self._put_back.append(triggers.remove_all())

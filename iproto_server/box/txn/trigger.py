@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Any
+from functools import partial
+from typing import Any, ClassVar
 
 logger = logging.getLogger("iproto_server.trigger")
 
@@ -19,6 +20,9 @@ class TriggerList:
     """
 
     __slots__ = ("_is_taken_over", "_outgoing", "_undos", "functions")
+
+    about_to_change: ClassVar[Callable[[TriggerList], object] | None] = None
+    """Called before a list changes, while new code sets its triggers."""
 
     def __init__(self) -> None:
         self.functions: tuple[Trigger, ...] = ()
@@ -49,6 +53,8 @@ class TriggerList:
             return list(self.functions)
         if new is not None and not callable(new):
             raise TypeError(f"a trigger must be callable, not {type(new).__name__}")
+        if TriggerList.about_to_change is not None:
+            TriggerList.about_to_change(self)
         if self._outgoing:
             if new is not None and not self._is_taken_over:
                 self._is_taken_over = True
@@ -88,10 +94,16 @@ class TriggerList:
         self._outgoing = functions
         self._is_taken_over = False
 
-        def put_back() -> None:
-            self.functions, self._undos, self._outgoing = functions, undos, ()
+        return partial(self._set_all, functions, undos)
 
+    def remove_all(self) -> Callable[[], None]:
+        """Remove all triggers. Returns: a function that restores them."""
+        put_back = partial(self._set_all, self.functions, self._undos)
+        self._clear()
         return put_back
+
+    def _set_all(self, functions: tuple[Trigger, ...], undos: dict[Trigger, Trigger]) -> None:
+        self.functions, self._undos, self._outgoing = functions, undos, ()
 
     def finish_replacement(self) -> None:
         """End the replacement: old triggers that are still in the list are removed."""

@@ -136,6 +136,42 @@ class TestTriggers:
         space.replace([12, "Twelve", 0])
         assert seen == [("old", 10), ("new", 11), ("new", 12)]
 
+    @pytest.mark.parametrize("is_complete", [False, True])
+    def test_lists_that_new_code_does_not_change_are_put_back_as_well(
+        self, box: Box, space: Space, *, is_complete: bool
+    ) -> None:
+        other = box.schema.create_space("other")
+        triggers = [each.core().on_replace for each in (space, other)]
+        for each in triggers:
+            each.set(one)
+        generation = CodeGeneration(box)
+        space.on_replace(two)
+        if is_complete:
+            generation.complete()
+            assert [each.set() for each in triggers] == [[two], []]
+        generation.revert()
+        assert [each.set() for each in triggers] == [[one], [one]]
+
+    def test_a_generation_begins_without_looking_at_all_spaces(
+        self, box: Box, space: Space, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        begun: list[TriggerList] = []
+        start = TriggerList.start_replacement
+
+        def noted(triggers: TriggerList) -> Callable[[], None]:
+            begun.append(triggers)
+            return start(triggers)
+
+        monkeypatch.setattr(TriggerList, "start_replacement", noted)
+        for number in range(10):
+            box.schema.create_space(f"space{number}").on_replace(one)
+        generation = CodeGeneration(box)
+        space.on_replace(two)
+        space.on_replace(another_two)
+        assert begun == [space.core().on_replace]
+        generation.complete()
+        assert begun == [space.core().on_replace]
+
 
 class TestWatchers:
     def test_the_old_ones_are_told_until_the_handover_is_complete(self, box: Box) -> None:

@@ -127,7 +127,8 @@ class TubesServer:
 
     def tube(self, name: str) -> Tube:
         """Return a tube."""
-        return self.queue.tube[name]
+        tube: Tube = self.queue.tube[name]
+        return tube
 
     def rows(self, space: str) -> list[list[Any]]:
         """Return all rows of a space."""
