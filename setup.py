@@ -1,7 +1,7 @@
 """The part of the build that `pyproject.toml` cannot express: two modules in C.
 
-Without a working C compiler and `Python.h`, the build fails with one sentence. They are left out only where
-`IPROTO_SERVER_PURE_PYTHON` is set: the server then runs in pure Python, several times slower.
+Where there is no working C compiler or no `Python.h`, they are left out with a warning: the client for workers needs
+none of them, and the server says when it starts what is missing.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from setuptools.command.build_ext import build_ext
 from setuptools.command.sdist import sdist
 from setuptools.errors import CompileError, LinkError
 
-PURE_PYTHON = "IPROTO_SERVER_PURE_PYTHON"
 SERVER, SPARK, CORE = (
     Path("iproto_server/native"),
     Path("pyspark_tarantool/native"),
@@ -35,13 +34,13 @@ SHARED = [
 FORTIFY = "_FORTIFY_SOURCE"
 """The macro that makes the C library check sizes; it needs optimization."""
 DEBIAN_PACKAGES = "gcc libc6-dev python3-dev"
-OTHERWISE = f"or set {PURE_PYTHON}=1 to install without compiled code, which is several times slower"
+CONSEQUENCE = "without it only the client for workers runs: install this package again for the server"
 STRIP = "-Wl,--strip-all"
 """The linker's flag that leaves out symbols."""
 LINK_TIME = (["-flto=auto"], ["-flto"])
 """Flags for optimization across files: the first that the compiler takes are used."""
 
-sources = runpy.run_path(str(SERVER / "sources.py"))
+sources = runpy.run_path("iproto_server/compiled_sources.py")
 
 
 def extension(name: str, folder: Path, *shared: Path) -> Extension:
@@ -56,22 +55,17 @@ def extension(name: str, folder: Path, *shared: Path) -> Extension:
 
 
 class BuildModules(build_ext):
-    """Build all modules, or none where pure Python is chosen."""
+    """Build all modules, or none where nothing can be compiled."""
 
     def build_extensions(self) -> None:
-        if os.environ.get(PURE_PYTHON):
-            self.warn(f"nothing is compiled, the server will be several times slower: {PURE_PYTHON} is set")
+        lacking = self._lacking()
+        if lacking:
+            self.warn(f"{lacking}; {CONSEQUENCE}")
             self.extensions = []
         else:
-            lacking = self._lacking()
-            if lacking:
-                raise CompileError(f"{lacking}, {OTHERWISE}")
             self._add_flags()
             self._compile_files_in_parallel()
-        try:
-            super().build_extensions()
-        except (CompileError, LinkError) as error:
-            raise type(error)(f"{error}; {OTHERWISE}") from error
+        super().build_extensions()
 
     def _lacking(self) -> str | None:
         """Tell why nothing can be compiled here and what to install; None if something can."""

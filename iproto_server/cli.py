@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
+from iproto_server.compiled_module import NotCompiledError
 from iproto_server.config.config import Config, ConfigError, load_config
 from iproto_server.config.options import OPTIONS, Option
 from iproto_server.descriptors import NEEDED, raise_descriptor_limit
@@ -92,7 +93,7 @@ def main(arguments: Sequence[str] | None = None, defaults: Config | None = None)
         return _refuse(error.format_message(), error.exit_code)
     except ConfigError as error:
         return _refuse(str(error), 2)
-    except ApplicationImportError as error:
+    except (ApplicationImportError, NotCompiledError) as error:
         logger.debug("the import failed", exc_info=error)
         return _refuse(str(error), 1)
     except click.Abort:
@@ -141,9 +142,7 @@ def _show_version(context: click.Context, parameter: click.Parameter, is_asked_f
     """Print the version and end, if that was asked for."""
     if not is_asked_for or context.resilient_parsing:
         return
-    from iproto_server import native
-
-    click.echo(f"{PROGRAM} {PROGRAM_VERSION}, {'compiled' if native.IS_COMPILED else 'in pure Python'}")
+    click.echo(f"{PROGRAM} {PROGRAM_VERSION}")
     context.exit()
 
 

@@ -19,11 +19,11 @@ from pytest_benchmark.fixture import BenchmarkFixture
 from bench.micro.measuring import COUNT, measure
 from bench.micro.test_hot_path import PAYLOAD, Pipeline, plain_space
 from iproto_server.box.api.space import Space
-from iproto_server.box.index.sorted_map import Tree
 from iproto_server.box.txn.statement import Statement
 from iproto_server.box.txn.transaction import TransactionManager
 from iproto_server.box.update import apply_update, parse_update
 from iproto_server.codec import msgpack as codec
+from iproto_server.native._native import Tree
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.wal import WalMode, WriteAheadLog
 

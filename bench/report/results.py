@@ -181,7 +181,6 @@ def this_machine() -> dict[str, Any]:
         "pgo": this_is_pgo(),
         "system": platform.platform(),
         "cores": os.cpu_count(),
-        "ours": "compiled" if native.IS_COMPILED else "in pure Python",
     }
 
 

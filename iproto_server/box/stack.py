@@ -1,47 +1,17 @@
 """Stack space: endless recursion must not interrupt a change or its rollback.
 
 A RecursionError may occur at any call. Code that makes several changes that belong together therefore ensures
-stack space before the first one, and code that undoes changes gets more stack than other code.
+stack space before the first one (`ensure_stack` of the compiled module), and code that undoes changes gets more
+stack than other code.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from typing import Final
-
-from iproto_server.native import twin
-
-_ROOM: Final = 8
-"""The greatest number of nested calls in a change of a row and the start of its rollback. The compiled twin
-of `ensure_stack` ensures more, at no cost."""
 
 _EXTRA: Final = 250
 """Nested calls beyond the usual limit that are allowed during a rollback."""
-
-
-def _chain(length: int) -> Callable[[], None]:
-    """A function that makes `length` nested calls."""
-
-    def last() -> None:
-        return None
-
-    def calling(function: Callable[[], None]) -> Callable[[], None]:
-        return lambda: function()
-
-    chain: Callable[[], None] = last
-    for _ in range(length - 1):
-        chain = calling(chain)
-    return chain
-
-
-_need = _chain(_ROOM)
-
-
-@twin
-def ensure_stack() -> None:
-    """Raise RecursionError now, unless there is stack to change a row and to undo that."""
-    _need()
 
 
 class _MoreStack:

@@ -375,7 +375,7 @@ def _read_yaml(
     return _File(values, read.credentials, tuple(f"{file}: {warning}" for warning in read.warnings))
 
 
-_OTHER_VARIABLES: Final = ("IPROTO_SERVER_CONFIG", "IPROTO_SERVER_PURE_PYTHON")
+_OTHER_VARIABLES: Final = ("IPROTO_SERVER_CONFIG",)
 """Variables that are not options of the server."""
 
 SET_BY_KUBERNETES: Final = re.compile(

@@ -1,13 +1,10 @@
-"""Compiled twins of the hottest functions and classes, in C, unless pure Python was chosen at installation.
+"""The compiled module `_native`: the engine's binding, and what the server does for every request.
 
-The Python function is the specification, and the only one where nothing was compiled. `twin` replaces it by
-the compiled one, which handles the common case and calls the Python one for everything else, errors first of
-all. So the two cannot differ in what they refuse; where they might differ in what they accept, tests compare
-them (`tests/native`).
+Importing this package loads the module, from the package or from a file beside the zip file that has the
+package. Without a module for this Python and platform, the import fails with `NotCompiledError`.
 
-`twin_methods` does the same for methods of a Python class.
-
-The environment variable `IPROTO_SERVER_PURE_PYTHON`, set and not empty, leaves everything to Python.
+While Python functions still have compiled versions of the same behavior, `twin` and `twin_methods` put these
+in their place.
 """
 
 from __future__ import annotations
@@ -15,10 +12,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final
 
-from iproto_server.native.compiled_module import PURE_PYTHON, CompiledModule
-from iproto_server.native.sources import sources_in
+from iproto_server.compiled_module import CompiledModule
+from iproto_server.compiled_sources import sources_in
 
-__all__ = ["IS_COMPILED", "PURE_PYTHON", "in_python", "module", "twin", "twin_methods"]
+__all__ = ["in_python", "module", "twin", "twin_methods"]
 
 _INTERFACE: Final = 28
 """The number in `module.c`; it changes when twins, or what they are given, do."""
@@ -26,9 +23,7 @@ _INTERFACE: Final = 28
 _FOLDER: Final = Path(__file__).parent
 
 module: Final = CompiledModule(__name__, _FOLDER, _INTERFACE, sources_in(_FOLDER.parent / "engine" / "core"))
-
-IS_COMPILED: Final = module.is_compiled
-"""Whether compiled twins are in use."""
+module.require()
 
 in_python: Final[dict[str, Any]] = module.in_python
 """The Python functions that compiled twins have replaced, by name; methods by `Class.method`."""

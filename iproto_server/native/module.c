@@ -107,6 +107,11 @@ PyMODINIT_FUNC PyInit__native(void)
         if (PyType_Ready(types[place]) < 0)
             return NULL;
     PyObject *module = PyModule_Create(&definition);
+    if (module && PyModule_AddFunctions(module, twins) < 0)
+        Py_CLEAR(module);
+    for (size_t place = 0; module && place < sizeof types / sizeof *types; place++)
+        if (PyModule_AddType(module, types[place]) < 0)
+            Py_CLEAR(module);
     if (module && (PyModule_AddIntConstant(module, "INTERFACE", INTERFACE) < 0
                    || PyModule_AddStringConstant(module, "FINGERPRINT", FINGERPRINT) < 0))
         Py_CLEAR(module);

@@ -934,7 +934,7 @@ static PyMappingMethods tree_mapping = {
 
 PyTypeObject Tree_Type = {
     PyVarObject_HEAD_INIT(NULL, 0)
-    .tp_name = "iproto_server.box.index.sorted_map.Tree",
+    .tp_name = "iproto_server.native._native.Tree",
     .tp_doc = "The ordered map.",
     .tp_basicsize = sizeof(TreeObject),
     .tp_flags = Py_TPFLAGS_DEFAULT,

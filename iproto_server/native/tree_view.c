@@ -217,7 +217,7 @@ static PyGetSetDef view_attributes[] = {
 
 PyTypeObject TreeView_Type = {
     PyVarObject_HEAD_INIT(NULL, 0)
-    .tp_name = "iproto_server.box.index.sorted_map.TreeView",
+    .tp_name = "iproto_server.native._native.TreeView",
     .tp_doc = "A view of an ordered map that changes.",
     .tp_basicsize = sizeof(TreeViewObject),
     .tp_flags = Py_TPFLAGS_DEFAULT,

@@ -12,7 +12,6 @@ from iproto_server.box import Box
 from iproto_server.box.api.slices import Steps
 from iproto_server.managed_queue import Histogram, ManagedQueue, TaskInfo, TaskState, suspicious_tasks
 from iproto_server.metrics.loop_lag import LoopLag
-from iproto_server.native import IS_COMPILED
 from iproto_server.program_version import PROGRAM_VERSION
 from iproto_server.server.applications.application_queues import ApplicationQueues
 from iproto_server.server.checkpointer import Checkpointer
@@ -70,7 +69,6 @@ class OperatorView:
         return {
             "version": PROGRAM_VERSION,
             "protocol_version": box.version,
-            "is_compiled": IS_COMPILED,
             "instance": info["uuid"],
             "pid": os.getpid(),
             "time": time.time(),

@@ -99,7 +99,6 @@ def _log_start(server: Server) -> None:
         version=PROGRAM_VERSION,
         pid=os.getpid(),
         python=platform.python_version(),
-        compiled="yes" if native.IS_COMPILED else "no",
         max_connections=server.state.admission.limit,
         net_msg_max=config.net_msg_max,
         memtx_memory=config.memtx_memory or "unlimited",

@@ -23,7 +23,6 @@ from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.importer import ImportAnew
 from iproto_server.log_setup import event, rotate_logs
 from iproto_server.metrics.loop_lag import LoopLag
-from iproto_server.native import IS_COMPILED
 from iproto_server.protocol.constants import PROTOCOL_VERSION, Feature
 from iproto_server.server.applications.application_queues import ApplicationQueues
 from iproto_server.server.applications.async_procedures import CoroutineRunner
@@ -103,8 +102,8 @@ class Server:
 
     Raises:
         ApplicationConflict: two applications define one procedure.
-        ConfigError: the files of a TLS address or of the token cannot be used, HTTP would be open to other
-            machines, or memory is limited and nothing is compiled.
+        ConfigError: the files of a TLS address or of the token cannot be used, or HTTP would be open to other
+            machines.
     """
 
     def __init__(
@@ -115,11 +114,6 @@ class Server:
         import_anew: ImportAnew | None = None,
         manager: ServiceManager | None = None,
     ) -> None:
-        if config.memtx_memory is not None and not IS_COMPILED:
-            raise ConfigError(
-                "memtx_memory needs the compiled modules: install this package again without"
-                " IPROTO_SERVER_PURE_PYTHON"
-            )
         if config.http_problem is not None:
             raise ConfigError(config.http_problem)
         self._token = _read_token(config.token_file)

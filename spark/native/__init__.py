@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import iproto_server.native
-from iproto_server.native.compiled_module import CompiledModule
+from iproto_server.compiled_module import CompiledModule
 
 __all__ = ["IS_COMPILED", "in_python", "module", "twin"]
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iproto_server.box.index.engine_memory import memory_usage
-from iproto_server.box.index.sorted_map import Tree, TreeView, open_view
+from iproto_server.native._native import memory_usage
+from iproto_server.native._native import Tree, TreeView
 from iproto_server.codec import msgpack as codec
 from tests.compiled import needs_compiled_server
 from tests.plugins.profiles import examples

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iproto_server.box.index.sorted_map import Tree
+from iproto_server.native._native import Tree
 from iproto_server.box.key.key_def import KeyDef, distinct_key_of, key_layout
 from iproto_server.box.key.key_encoding import prefix_end
 from iproto_server.box.key.key_part import KeyPart

@@ -24,11 +24,11 @@ from iproto_server.box.api.waiter import Waiter
 from iproto_server.box.api.watcher import LocalWatcher
 from iproto_server.box.clock import Clock
 from iproto_server.box.memtx.memory_budget import budget
-from iproto_server.box.stack import ensure_stack
 from iproto_server.box.txn.journal import Journal
 from iproto_server.box.txn.statement import Savepoint
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.native import twin_methods
+from iproto_server.native._native import ensure_stack
 
 Result = TypeVar("Result")
 

@@ -15,11 +15,11 @@ from iproto_server.box.api.waiter import Waiter
 from iproto_server.box.catalog.bootstrap import bootstrap
 from iproto_server.box.catalog.catalog import Catalog
 from iproto_server.box.clock import Clock, ManualClock
-from iproto_server.box.stack import ensure_stack
 from iproto_server.box.txn.interactive import InteractiveTransactions
 from iproto_server.box.txn.journal import Journal, MemoryJournal
 from iproto_server.box.txn.transaction import TransactionManager
 from iproto_server.errors import BoxError, ErrorCode
+from iproto_server.native._native import ensure_stack
 
 Result = TypeVar("Result")
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Final, Protocol, Self
+from typing import Any, Final, Self
 
 from iproto_server.box.index.index_def import IndexDef
 from iproto_server.box.index.iterator_type import IteratorType
@@ -28,19 +28,6 @@ NO_LIMIT: Final = sys.maxsize
 
 Interval = tuple[bytes, bytes | None]
 """The least key and the exclusive upper bound; None for no bound."""
-
-
-class IndexObserver(Protocol):
-    """Observes changes of the entries of indexes that share them; see `IndexWatch`."""
-
-    def join(self, index: Index) -> None:
-        """Observe one more index that has the same entries."""
-
-    def enter(self, keep: Callable[[bytes], None]) -> None:
-        """Call `keep` with each key before its entry changes."""
-
-    def leave(self, keep: Callable[[bytes], None]) -> None:
-        """Stop calling `keep`."""
 
 
 class Index(ABC):
@@ -63,8 +50,6 @@ class Index(ABC):
         set: (key, value): add or overwrite an entry.
         remove: (key): remove an existing entry.
         range_first: (encoded key) -> the value of the first key that starts with it, or None.
-        watch: the observer while read views are open, which compiled trees do not need; it replaces `insert`,
-            `set` and `remove`.
         quick: data for compiled code to bypass these functions; None if it must not.
     """
 
@@ -92,7 +77,6 @@ class Index(ABC):
         "space_name",
         "type",
         "unique",
-        "watch",
     )
 
     get: Callable[[bytes], bytes | None]
@@ -125,7 +109,6 @@ class Index(ABC):
         self.field_numbers = () if has_paths else tuple(part.field_no for part in definition.key_def.parts)
         self.is_multikey = definition.key_def.is_multikey
         self.encode_key = definition.key_def.encode_key
-        self.watch: IndexObserver | None = None
         self.quick: object = None
         self._primary = primary
         self._is_exact = definition.is_unique and not definition.key_def.is_nullable
@@ -205,8 +188,6 @@ class Index(ABC):
     def adopt(self, other: Index) -> None:
         """Share the entries of an index of the same kind from now on."""
         self._share(other)
-        if other.watch is not None:
-            other.watch.join(self)
 
     @abstractmethod
     def shares_entries(self, other: Index) -> bool:
@@ -268,7 +249,7 @@ class Index(ABC):
         return None
 
     def bsize(self) -> int:
-        """Return the bytes of memory of the entries, without the rows; 0 in pure Python: unknown."""
+        """Return the bytes of memory of the entries, without the rows."""
         return 0
 
     def values_size(self) -> int:

@@ -10,10 +10,9 @@ from typing import Any, ClassVar, Final
 from iproto_server.box.index.index import NO_LIMIT, Index, Interval, quick_index
 from iproto_server.box.index.index_def import IndexDef
 from iproto_server.box.index.iterator_type import DESCENDING, IteratorType
-from iproto_server.box.index.sorted_map import Tree, TreeView, open_view
 from iproto_server.box.key.key_def import KeyDef, key_layout
 from iproto_server.box.key.key_encoding import prefix_end
-from iproto_server.native import IS_COMPILED
+from iproto_server.native._native import Tree, TreeView
 
 _EQ: Final = int(IteratorType.EQ)
 _ITERATORS: Final = frozenset(map(int, IteratorType)) - frozenset(range(7, 12))
@@ -109,14 +108,14 @@ class TreeIndex(Index):
         return is_kept
 
     def all_fit(self, check: Callable[[Sequence[Any]], None]) -> bool:
-        are_fit: bool = IS_COMPILED and self._tree.rows_fit(check)
+        are_fit: bool = self._tree.rows_fit(check)
         return are_fit
 
     def rows_tree(self) -> object:
         return self._tree if self.holds_rows else None
 
     def bsize(self) -> int:
-        size: int = self._tree.__sizeof__() if IS_COMPILED else 0
+        size: int = self._tree.__sizeof__()
         return size
 
     def values_size(self) -> int:
@@ -138,14 +137,9 @@ class TreeIndex(Index):
             yield step
             position = step[0][-1]
 
-    def entries_after(self, key: bytes, count: int) -> tuple[list[bytes], list[bytes]]:
-        """Return the keys and the values of the first `count` entries behind a key."""
-        found: tuple[list[bytes], list[bytes]] = self._tree.after(key, count)
-        return found
-
-    def view(self) -> TreeView | None:
-        """Open a view of the rows of a primary index; None in pure Python, where a watch keeps them."""
-        return None if open_view is None else open_view(self._tree)
+    def view(self) -> TreeView:
+        """Open a view of the rows of a primary index."""
+        return TreeView(self._tree)
 
     def iterate(self, iterator: int, key: Sequence[Any]) -> Iterator[bytes]:
         interval = self.interval(iterator, key)

@@ -11,11 +11,10 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from iproto_server.box.index.engine_memory import memory_allows, memory_usage, set_memory_limit
 from iproto_server.box.index.index import Index
 from iproto_server.box.memtx.space_def import SpaceDefinition
 from iproto_server.errors import BoxError, ErrorCode
-from iproto_server.native import IS_COMPILED
+from iproto_server.native._native import memory_allows, memory_usage, set_memory_limit
 
 RESERVED_SHARE: Final = 16
 RESERVE_MAX: Final = 4 * 1024**2
@@ -72,12 +71,7 @@ class MemoryBudget:
 
         Parameters:
             limit: bytes; None for no limit.
-
-        Raises:
-            RuntimeError: there is a limit, and nothing is compiled.
         """
-        if limit is not None and not IS_COMPILED:
-            raise RuntimeError("only the compiled engine limits its memory")
         set_memory_limit(limit, 0 if limit is None else min(limit // RESERVED_SHARE, RESERVE_MAX))
         self.limit = limit
 

@@ -14,7 +14,7 @@ from iproto_server.box.index.index import Index, Move, change_entries
 from iproto_server.box.index.index_def import INDEX_ID_MAX
 from iproto_server.box.memtx.indexed_space import IndexedSpace
 from iproto_server.box.memtx.memory_budget import budget
-from iproto_server.box.stack import ensure_stack, more_stack
+from iproto_server.box.stack import more_stack
 from iproto_server.box.tuple.tuple import NIL, Tuple
 from iproto_server.box.txn.statement import new_statement
 from iproto_server.box.txn.transaction import TransactionManager
@@ -23,6 +23,7 @@ from iproto_server.box.update import Operations, apply_update, apply_upsert
 from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.native import twin_methods
+from iproto_server.native._native import ensure_stack
 
 SystemHook = Callable[[list[Any] | None, list[Any] | None, str], Callable[[], None] | None]
 """The effect of a change of a system space's row: (old fields, new fields, operation) -> undo."""

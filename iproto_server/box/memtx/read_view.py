@@ -4,13 +4,12 @@ Nothing is copied when a view is opened. From then on, whoever changes a row tha
 first puts the row as it was aside; the walk takes it from there and drops it. So a view costs memory only for
 rows that are changed ahead of the walk, and time only while it is open.
 
-The compiled engine does so itself (`iproto_server/engine/core/view.h`): changes stay in C while a view is
-open, and rows are read in C, many at a time. In pure Python, an `IndexWatch` takes the places of the index's
-own `set`, `insert` and `remove` while a view is open.
+The engine does so itself (`iproto_server/engine/core/view.h`): changes stay in C while a view is open, and rows
+are read in C, many at a time.
 
 DDL needs no special care. A space that is truncated, dropped or given another primary key gets other indexes,
 or none, and the view walks through those that it knows. An index that takes over another's entries
-(`Index.adopt`) takes over its views and its watch, too.
+(`Index.adopt`) takes over its views, too.
 
 A child process that has all rows as they were (fork) takes half of the memory again, and stops the loop
 longer; a list of all rows that is made first stops it for 38 ms with a million tasks.
@@ -20,28 +19,20 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
-from heapq import heappop, heappush
-from itertools import accumulate
 from types import TracebackType
 from typing import Final, Self
 
-from iproto_server.box.index.engine_memory import memory_outside
 from iproto_server.box.index.index import Index
-from iproto_server.box.index.index_watch import IndexWatch
-from iproto_server.box.index.sorted_map import TreeView
 from iproto_server.box.index.tree_index import TreeIndex
 from iproto_server.box.memtx.memtx_space import MemtxSpace
 from iproto_server.box.memtx.sequence_data_space import SequenceDataSpace
+from iproto_server.native._native import TreeView
 
 Rows = tuple[int, int, list[bytes]]
 """Rows of one space: its id, its group (1 for a local space), and the rows in the primary index's order."""
 
 SLICE_ROWS: Final = 1024
 SLICE_SIZE: Final = 256 * 1024
-
-
-_ENTRY_SIZE: Final = 120
-"""Bytes that an entry takes beside its key and its row: two objects' headers, and a place in a dict."""
 
 
 class Reader(ABC):
@@ -101,7 +92,7 @@ class Reader(ABC):
 
 
 class _EngineReader(Reader):
-    """The walk through a tree of the compiled engine."""
+    """The walk through a tree of the engine."""
 
     __slots__ = ("_view",)
 
@@ -127,105 +118,6 @@ class _EngineReader(Reader):
 
     def close(self) -> None:
         self._view.close()
-
-
-class _TreeReader(Reader):
-    """The walk through a tree in pure Python, in the order of its keys.
-
-    It is told of each key before its entry changes.
-
-    Parameters:
-        space: the space.
-        index: its primary index.
-    """
-
-    __slots__ = (
-        "_before",
-        "_before_keys",
-        "_entries_after",
-        "_get",
-        "_is_done",
-        "_kept_size",
-        "_position",
-        "_watch",
-    )
-
-    def __init__(self, space: MemtxSpace, index: TreeIndex) -> None:
-        super().__init__(space)
-        self._is_done = False
-        self._kept_size = 0
-        self._get = index.get
-        self._entries_after = index.entries_after
-        # The last key that was walked over: no key is empty, so this is before all of them.
-        self._position = b""
-        # Entries behind the position as they were, where they have changed; None where there was none.
-        self._before: dict[bytes, bytes | None] = {}
-        # Their keys, as a heap.
-        self._before_keys: list[bytes] = []
-        self._watch = IndexWatch(index) if index.watch is None else index.watch
-        self._watch.enter(self._keep)
-
-    @property
-    def is_done(self) -> bool:
-        return self._is_done
-
-    @property
-    def kept(self) -> int:
-        return len(self._before)
-
-    def _keep(self, key: bytes) -> None:
-        """Put an entry aside that is about to change, unless the walk is past it."""
-        if key > self._position and key not in self._before:
-            row = self._before[key] = self._get(key)
-            heappush(self._before_keys, key)
-            self._count(_size(key, row))
-
-    def take(self, count: int, size: int) -> list[bytes]:
-        before = self._before
-        keys, rows = self._entries_after(self._position, count)
-        end = keys[-1] if len(keys) == count else None
-        kept: list[bytes] = []
-        if before:
-            others = self._before_keys
-            while others and len(kept) < count and (end is None or others[0] <= end):
-                kept.append(heappop(others))
-            if len(kept) == count:
-                end = kept[-1]
-            entries: dict[bytes, bytes | None] = dict(zip(keys, rows, strict=True))
-            for key in kept:
-                entries[key] = before[key]
-            keys = sorted(entries)
-            if len(keys) > count:
-                keys = keys[:count]
-                end = keys[-1]
-            rows = [row for key in keys if (row := entries[key]) is not None]
-            keys = [key for key in keys if entries[key] is not None]
-        if sum(map(len, rows)) > size:
-            rows = rows[: _count_for(rows, size)]
-            end = keys[len(rows) - 1]
-        if end is None:
-            self.close()
-            return rows
-        self._position = end
-        for key in kept:
-            if key <= end:
-                self._count(-_size(key, before.pop(key)))
-            else:
-                heappush(self._before_keys, key)
-        return rows
-
-    def close(self) -> None:
-        if not self._is_done:
-            self._is_done = True
-            self._watch.leave(self._keep)
-            self._before.clear()
-            self._before_keys.clear()
-            self._count(-self._kept_size)
-
-    def _count(self, change: int) -> None:
-        """Count the memory of entries that are put aside or dropped; `change` is a number of bytes."""
-        self._kept_size += change
-        memory_outside(change)
 
 
 class _ValuesReader(Reader):
@@ -254,22 +146,11 @@ class _ValuesReader(Reader):
         self._rows.clear()
 
 
-def _size(key: bytes, row: bytes | None) -> int:
-    """The bytes that an entry takes, about."""
-    return _ENTRY_SIZE + len(key) + (0 if row is None else len(row))
-
-
-def _count_for(rows: list[bytes], size: int) -> int:
-    """How many of the first rows have at least `size` bytes together."""
-    return next(number for number, total in enumerate(accumulate(map(len, rows)), 1) if total >= size)
-
-
 def _reader_of(space: MemtxSpace, index: Index) -> Reader:
     if isinstance(space, SequenceDataSpace):
         return _ValuesReader(space)
     assert isinstance(index, TreeIndex)
-    view = index.view()
-    return _TreeReader(space, index) if view is None else _EngineReader(space, view)
+    return _EngineReader(space, index.view())
 
 
 class ReadView:

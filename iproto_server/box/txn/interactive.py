@@ -18,13 +18,14 @@ from collections.abc import Callable
 from typing import Final
 
 from iproto_server.box.clock import Clock
-from iproto_server.box.stack import ensure_stack, more_stack
+from iproto_server.box.stack import more_stack
 from iproto_server.box.txn.interactive_transaction import InteractiveTransaction, Isolation
 from iproto_server.box.txn.read_set import ReadSet
 from iproto_server.box.txn.statement import Statement
 from iproto_server.box.txn.transaction import TransactionManager, call_all
 from iproto_server.box.txn.transactional_space import ReadableSpace
 from iproto_server.errors import BoxError, ErrorCode
+from iproto_server.native._native import ensure_stack
 
 _TIMER_MAX: Final = 1e9
 """Timeouts from this number of seconds on count as none."""

@@ -14,12 +14,13 @@ import os
 from collections.abc import Callable, Iterable
 from typing import Final, NoReturn, Protocol
 
-from iproto_server.box.stack import ensure_stack, more_stack
+from iproto_server.box.stack import more_stack
 from iproto_server.box.txn.journal import Journal
 from iproto_server.box.txn.read_tracker import ReadTracker
 from iproto_server.box.txn.statement import Committed, Savepoint, Statement, new_committed, new_savepoint
 from iproto_server.box.txn.trigger import Trigger
 from iproto_server.errors import BoxError, ErrorCode
+from iproto_server.native._native import ensure_stack
 
 logger = logging.getLogger("iproto_server.transaction")
 

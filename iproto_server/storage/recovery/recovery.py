@@ -29,10 +29,10 @@ from iproto_server.box.catalog.system_space_ids import (
     WITHOUT_EFFECT,
 )
 from iproto_server.box.catalog.sysview import SysviewSpace
-from iproto_server.box.index.engine_memory import release_free_memory
 from iproto_server.codec import msgpack as codec
 from iproto_server.counting import counted
 from iproto_server.errors import BoxError, ErrorCode
+from iproto_server.native._native import release_free_memory
 from iproto_server.storage.directory import (
     IN_PROGRESS,
     StoredFile,

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from iproto_server import Box, BoxError, ErrorCode, Space
-from iproto_server.box.index import engine_memory
+from iproto_server.native import _native as engine_memory
 from iproto_server.box.memtx.consistency import faults_of
 from iproto_server.box.memtx.memory_budget import MemoryBudget, budget
 from iproto_server.box.memtx.read_view import ReadView

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from iproto_server import ErrorCode, ManualClock, QueueState, TaskState
-from iproto_server.box.index.engine_memory import set_memory_limit
+from iproto_server.native._native import set_memory_limit
 from iproto_server.box.memtx.memory_budget import budget
 from tests.box.refusal import refusal
 from tests.compiled import needs_compiled_server

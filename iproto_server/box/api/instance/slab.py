@@ -1,7 +1,6 @@
 """Memory in use: `box.slab.info`, `box.runtime.info`, and the values of `box.info.memory`.
 
-The compiled engine counts the memory of rows and indexes, of all boxes of the process together. In pure
-Python they are objects of the interpreter: values that describe Tarantool's arena then describe the process.
+The engine counts the memory of rows and indexes, of all boxes of the process together.
 
 Source: Tarantool reference, "Submodule box.slab".
 """
@@ -11,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from iproto_server.box.index.engine_memory import memory_usage
 from iproto_server.box.memtx.memory_budget import budget
-from iproto_server.native import IS_COMPILED
+from iproto_server.native._native import memory_usage
 
 if TYPE_CHECKING:
     from iproto_server.box.catalog.catalog import Catalog
@@ -41,24 +39,20 @@ class Memory:
 
     def data(self) -> int:
         """All rows of all spaces, with those that a snapshot keeps."""
-        if not IS_COMPILED:
-            return sum(space.bsize for space in self._catalog)
         _, rows, _, outside = memory_usage()
         return rows + outside
 
     def data_held(self) -> int:
-        """The same, with the free blocks between them; in pure Python, the process."""
-        if not IS_COMPILED:
-            return max(self.used(), self.data())
+        """The same, with the free blocks between them."""
         held, _, _, outside = memory_usage()
         return held + outside
 
     def indexes(self) -> int:
-        """All indexes; 0 in pure Python, where they are unknown."""
+        """All indexes."""
         return memory_usage()[2]
 
     def arena(self) -> int:
-        """Rows and indexes with free blocks, which count against the quota; in pure Python, the process."""
+        """Rows and indexes with free blocks, which count against the quota."""
         return self.data_held() + self.indexes()
 
     def quota(self) -> int:
@@ -77,10 +71,7 @@ class Slab:
         self._memory = memory
 
     def info(self) -> dict[str, int | str]:
-        """Rows (`items`), rows and indexes (`arena`), and their share of the limit (`quota`), in bytes.
-
-        In pure Python, whose objects have no blocks of their own, items and arena are held by the process.
-        """
+        """Rows (`items`), rows and indexes (`arena`), and their share of the limit (`quota`), in bytes."""
         memory = self._memory
         rows, held, arena, quota = memory.data(), memory.data_held(), memory.arena(), memory.quota()
         arena_used = rows + memory.indexes()

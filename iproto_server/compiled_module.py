@@ -1,9 +1,10 @@
-"""An optional module in C whose functions, classes and methods replace Python's."""
+"""A module in C that belongs to a package: how it is found, loaded and compared with its sources."""
 
 from __future__ import annotations
 
 import logging
-import os
+import sys
+import sysconfig
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from importlib.machinery import EXTENSION_SUFFIXES
@@ -12,10 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, TypeVar
 
-from iproto_server.native.sources import fingerprint, sources_in
-
-PURE_PYTHON: Final = "IPROTO_SERVER_PURE_PYTHON"
-"""The environment variable that, if set and not empty, leaves everything to Python."""
+from iproto_server.compiled_sources import fingerprint, sources_in
 
 _MODULE: Final = "_native"
 
@@ -24,6 +22,10 @@ _SUFFIX: Final = EXTENSION_SUFFIXES[0]
 
 _Twin = TypeVar("_Twin", bound=Callable[..., Any])
 _Class = TypeVar("_Class", bound=type)
+
+
+class NotCompiledError(ImportError):
+    """A compiled module is missing, or belongs to other code; the text says what to install."""
 
 
 class CompiledModule:
@@ -44,7 +46,7 @@ class CompiledModule:
     def __init__(self, package: str, folder: Path, interface: int, shared: Sequence[Path] = ()) -> None:
         self.name: Final = f"{package}.{_MODULE}"
         self._folder, self._shared = folder, shared
-        self._found = None if os.environ.get(PURE_PYTHON) else self._import()
+        self._found = self._import()
         is_usable = self._found is not None and interface == self._found.INTERFACE
         self._used: Final = self._found if is_usable else None
         self.is_compiled: Final = self._used is not None
@@ -69,9 +71,10 @@ class CompiledModule:
         assert spec is not None
         assert spec.loader is not None
         try:
-            module = module_from_spec(spec)
+            module = sys.modules[self.name] = module_from_spec(spec)
             spec.loader.exec_module(module)
         except ImportError:
+            sys.modules.pop(self.name, None)
             return None  # of another system
         return module
 
@@ -88,10 +91,8 @@ class CompiledModule:
         This reads the C sources, if they are there.
 
         Returns:
-            What is wrong with it; None if nothing is, or nothing was compiled, or pure Python was asked for.
+            What is wrong with it; None if nothing is, or nothing was compiled.
         """
-        if os.environ.get(PURE_PYTHON):
-            return None
         name = self.name
         if self._found is None:
             files = sorted(file.name for file in self._folder.glob(f"{_MODULE}.*.so"))
@@ -107,6 +108,22 @@ class CompiledModule:
         except OSError as error:
             return f"{name} cannot be compared with its sources: {error}"
         return None if is_current else f"{name} was compiled from other sources than those in {self._folder}"
+
+    def require(self) -> None:
+        """Check that the module is in use.
+
+        Raises:
+            NotCompiledError: It is missing, for another Python or platform, or for other Python code.
+        """
+        if self.is_compiled:
+            return
+        here = f"Python {sys.version_info[0]}.{sys.version_info[1]} on {sysconfig.get_platform()}"
+        reason = self.staleness() or f"{self.name} was not compiled for {here}"
+        raise NotCompiledError(
+            f"{reason}: install a wheel for {here}, or a C compiler and Python.h "
+            "(Debian: gcc libc6-dev python3-dev) and then this package again",
+            name=self.name,
+        )
 
     def warn_if_stale(self, logger: logging.Logger) -> None:
         """Log a warning if the module does not belong to the files beside it.
