@@ -56,7 +56,7 @@ CHECKED := -std=c11 -O1 -g -Wall -Wextra -fsanitize=address,undefined -fno-sanit
 ENGINE_LIBRARY ?= build/engine
 
 # An editable install compiles C code and writes the commands, so a change of these requires a new install.
-PACKAGING := pyproject.toml setup.py $(wildcard iproto_server/native/*.[ch] iproto_server/engine/core/*.[ch] spark/native/*.[ch]) iproto_server/compiled_sources.py $(wildcard iproto_server/__init__.py queue_lua_compat/__init__.py spark/__init__.py bench/__init__.py)
+PACKAGING := pyproject.toml setup.py $(wildcard iproto_server/native/*.h iproto_server/native/*/*.[ch] iproto_server/engine/core/*.[ch] spark/native/*.[ch]) iproto_server/compiled_sources.py $(wildcard iproto_server/__init__.py queue_lua_compat/__init__.py spark/__init__.py bench/__init__.py)
 TYPED := $(wildcard iproto_server queue_lua_compat pyspark_tarantool bench examples tests)
 
 # program:Debian package, for programs that the tests run

@@ -11,15 +11,15 @@ from pathlib import Path
 
 
 def sources_in(folder: Path) -> list[Path]:
-    """The C sources and headers in a folder.
+    """The C sources and headers in a folder and in those below it.
 
     Parameters:
         folder: The folder; it need not exist.
 
     Returns:
-        The files, sorted by name.
+        The files, sorted by path.
     """
-    return sorted([*folder.glob("*.c"), *folder.glob("*.h")])
+    return sorted([*folder.rglob("*.c"), *folder.rglob("*.h")])
 
 
 def fingerprint(files: Iterable[Path]) -> str:

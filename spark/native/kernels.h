@@ -4,7 +4,7 @@
 #ifndef SPARK_KERNELS_H
 #define SPARK_KERNELS_H
 
-#include "../../iproto_server/native/reader.h"
+#include "../../iproto_server/native/values/reader.h"
 
 #define KERNEL(name) PyObject *name(PyObject *module, PyObject *const *args, Py_ssize_t count)
 

@@ -1,0 +1,119 @@
+/* The compiled module: twins of Python's functions and classes, which are handed out by `take_over`. */
+#include "../native.h"
+
+/* What the Python of native/__init__.py must know of: the number changes when twins, or what they are given, do. */
+#define INTERFACE 28
+
+#ifndef FINGERPRINT
+#define FINGERPRINT "" /* of the sources; setup.py defines it */
+#endif
+
+PyObject *python_functions[PYTHON_COUNT];
+
+typedef PyObject *(*Fast)(PyObject *, PyObject *const *, Py_ssize_t);
+#define METHOD(name, function, text) {name, (PyCFunction)(void (*)(void))(Fast)function, METH_FASTCALL, text}
+
+static PyMethodDef twins[] = {
+    METHOD("unpack", native_unpack, "Unpack exactly one value."),
+    METHOD("pack", native_pack, "Pack a value."),
+    METHOD("decode_request", native_decode_request, "Decode a frame."),
+    METHOD("encode_tuples", native_encode_tuples, "Encode a response that carries rows or values."),
+    METHOD("encode_result", native_encode_result, "Encode what a procedure returned."),
+    METHOD("first_key", native_first_key, "The first field of a row as a key."),
+    METHOD("change_entries", native_change_entries, "Change the entries of a row in all indexes."),
+    METHOD("carry_out_until", native_carry_out_until, "Carry out requests until a time."),
+    METHOD("pack_map", native_pack_map, "Pack the map of a tuple."),
+    METHOD("send_outputs", native_send_outputs, "Have connections send all their responses."),
+    METHOD("with_head", native_with_head, "Put a block's head in front of it."),
+    METHOD("append_rows", native_append_rows, "Append a snapshot's rows to their primary indexes."),
+    METHOD("replay_rows", native_replay_rows, "Apply a log's rows to primary indexes."),
+    METHOD("cut_frames", native_cut_frames, "Cut whole frames out of data."),
+    METHOD("encode_change", native_encode_change, "Encode a transaction of one change."),
+    METHOD("quick_index", native_quick_index, "Make what compiled code needs of an index."),
+    METHOD("assign", native_assign, "Replace a field of a row."),
+    METHOD("apply_request", native_apply_request, "Apply the operations of a request."),
+    METHOD("quick_row_key", native_row_key, "Make what encodes the key of a row."),
+    METHOD("quick_client_key", native_client_key, "Make what encodes a client's key."),
+    METHOD("quick_row_check", native_row_check, "Make what checks a row."),
+    METHOD("quick_handle", native_quick_handle, "Make what answers the commonest requests."),
+    METHOD("ensure_stack", native_ensure_stack, "Make sure of room on the stack."),
+    METHOD("set_memory_limit", native_set_memory_limit, "Set the limit of the engine's memory."),
+    METHOD("memory_allows", native_memory_allows, "Whether there is memory for a row."),
+    METHOD("memory_usage", native_memory_usage, "Bytes that the engine holds."),
+    METHOD("release_free_memory", native_release_free_memory, "Give free memory back to the system."),
+    METHOD("memory_outside", native_memory_outside, "Count memory outside of the engine."),
+    {NULL},
+};
+
+static PyTypeObject *const types[] = {
+    &Raw_Type,
+    &Tuple_Type,
+    &TupleMap_Type,
+    &Request_Type,
+    &RowKey_Type,
+    &ClientKey_Type,
+    &RowCheck_Type,
+    &Tree_Type,
+    &TreeView_Type,
+    &QuickIndex_Type,
+    &Handle_Type,
+    &CommittedChange_Type,
+    &Traffic_Type,
+    &Output_Type,
+    &LogRows_Type,
+    &Frames_Type,
+    &DictUndo_Type,
+    &Durations_Type,
+};
+
+/* take_over(name, python): the compiled twin of a function or class, None where there is none. */
+static PyObject *take_over(PyObject *module, PyObject *args)
+{
+    const char *name;
+    PyObject *python;
+    if (!PyArg_ParseTuple(args, "sO", &name, &python))
+        return NULL;
+    for (int place = 0; twins[place].ml_name; place++)
+        if (!strcmp(name, twins[place].ml_name)) {
+            if (place < PYTHON_COUNT)
+                Py_XSETREF(python_functions[place], Py_NewRef(python));
+            return PyCFunction_New(&twins[place], NULL);
+        }
+    for (size_t place = 0; place < sizeof types / sizeof *types; place++) {
+        const char *dot = strrchr(types[place]->tp_name, '.');
+        if (!strcmp(name, dot + 1))
+            return Py_NewRef((PyObject *)types[place]);
+    }
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef methods[] = {
+    {"take_over_method", take_over_method, METH_VARARGS, "The compiled twin of a method."},
+    {"take_over", take_over, METH_VARARGS, "The compiled twin of a function or class; None where there is none."},
+    {NULL},
+};
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "iproto_server.native._native",
+    .m_doc = "Twins of Python's functions and classes.",
+    .m_size = -1,
+    .m_methods = methods,
+};
+
+PyMODINIT_FUNC PyInit__native(void)
+{
+    for (size_t place = 0; place < sizeof types / sizeof *types; place++)
+        if (PyType_Ready(types[place]) < 0)
+            return NULL;
+    PyObject *module = PyModule_Create(&definition);
+    if (module && PyModule_AddFunctions(module, twins) < 0)
+        Py_CLEAR(module);
+    for (size_t place = 0; module && place < sizeof types / sizeof *types; place++)
+        if (PyModule_AddType(module, types[place]) < 0)
+            Py_CLEAR(module);
+    if (module && (PyModule_AddIntConstant(module, "INTERFACE", INTERFACE) < 0
+                   || PyModule_AddStringConstant(module, "FINGERPRINT", FINGERPRINT) < 0))
+        Py_CLEAR(module);
+    return module;
+}

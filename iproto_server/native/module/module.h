@@ -1,0 +1,86 @@
+/* What all rooms of the module share: slots of Python objects, methods of Python classes. */
+#ifndef IPROTO_SERVER_MODULE_H
+#define IPROTO_SERVER_MODULE_H
+
+#include "../values/values.h"
+
+/* slots.c */
+typedef struct {
+    const char *name;
+    Py_ssize_t offset;
+} Slot;
+int find_slots(PyObject *type, Slot *slots, int count); /* fills in the offsets; -1 with an exception */
+/* A class of a module that may be imported now, with the offsets of its slots; NULL with an exception. */
+PyTypeObject *find_class(const char *module, const char *name, Slot *slots, int count);
+
+/* Borrowed; NULL, without an exception, where nothing was set. */
+static inline PyObject *get_slot(PyObject *self, const Slot *slot)
+{
+    return *(PyObject **)((char *)self + slot->offset);
+}
+
+static inline void set_slot(PyObject *self, const Slot *slot, PyObject *value)
+{
+    PyObject **place = (PyObject **)((char *)self + slot->offset);
+    Py_XSETREF(*place, Py_NewRef(value));
+}
+
+/* known.c: the Python classes that the road of a request goes through; NULL until there is one */
+enum {
+    KNOWN_SPACE, KNOWN_MANAGER, KNOWN_COMMITTED, KNOWN_LOG, KNOWN_SESSION, KNOWN_SESSIONS, KNOWN_CREDENTIALS,
+    KNOWN_PROCEDURE, KNOWN_WAITER, KNOWN_CONNECTION, KNOWN_BATCH, KNOWN_DECODER, KNOWN_CATALOG,
+    KNOWN_CALLS, KNOWN_COUNT
+};
+extern PyTypeObject *known[KNOWN_COUNT];
+extern Slot space_id, space_is_temporary, space_is_local;
+extern Slot log_mode, log_waiting, log_clock, log_is_failing, log_is_closed;
+extern Slot session_id, session_sync, session_credentials, sessions_current, sessions_background;
+extern Slot credentials_universe, procedure_name, procedure_function, procedure_is_async;
+extern Slot connection_server, connection_output, connection_held_size,
+    connection_has_output, connection_is_write_paused, connection_is_closing, connection_in_flight,
+    connection_is_held, connection_is_suspended, connection_has_hurried, connection_fault, connection_decoder,
+    connection_handle, connection_transport, connection_traffic, connection_has_received, connection_session;
+extern Slot catalog_spaces, catalog_schema_version, calls_by_name;
+extern Slot batch_connections, batch_is_scheduled;
+extern Slot decoder_rest, decoder_buffer, decoder_max_frame;
+int know_class(int place); /* -1 with an exception */
+int know_classes(void);    /* all of them */
+
+/* methods.c: compiled methods of Python's classes */
+typedef struct {
+    PyMethodDef definition;
+    PyObject *python; /* what the method has taken the place of */
+} Method;
+typedef struct {
+    const char *name;
+    int (*prepare)(PyTypeObject *type); /* is told the class; -1 with an exception */
+    Method *methods;
+    int count;
+} MethodTable;
+extern MethodTable stored_space_methods, read_space_methods, space_face_methods, index_face_methods,
+    spaces_facade_methods, indexes_facade_methods, box_methods, sessions_methods, connection_methods,
+    two_way_dict_methods;
+
+#define METHOD_FUNCTION(name)                                                                                  \
+    static PyObject *name(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names)
+#define METHOD_ENTRY(name, function, text)                                                                     \
+    {{name, (PyCFunction)(void (*)(void))function, METH_FASTCALL | METH_KEYWORDS, text}, NULL}
+
+PyObject *take_over_method(PyObject *module, PyObject *args);
+PyObject *call_python(const Method *method, PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names);
+
+/* What a compiled method answers: what it has found, or what the Python method says where it has found nothing out. */
+#define ANSWER(found, method)                                                                                  \
+    do {                                                                                                       \
+        PyObject *answer = (found);                                                                            \
+        return answer || PyErr_Occurred() ? answer : call_python(&(method), self, args, count, names);         \
+    } while (0)
+
+/* module.c: the Python functions that the compiled ones fall back on, in the order of the table there. */
+enum {
+    PYTHON_UNPACK, PYTHON_PACK, PYTHON_DECODE_REQUEST, PYTHON_ENCODE_TUPLES, PYTHON_ENCODE_RESULT, PYTHON_FIRST_KEY,
+    PYTHON_CHANGE_ENTRIES, PYTHON_CARRY_OUT_UNTIL, PYTHON_PACK_MAP, PYTHON_COUNT
+};
+extern PyObject *python_functions[PYTHON_COUNT];
+
+#endif

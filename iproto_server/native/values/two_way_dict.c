@@ -1,0 +1,223 @@
+/* The twin of box.txn.transactional_two_way_dict.TransactionalTwoWayDict, outside of streams.
+ *
+ * Keys are numbers and texts here, and values numbers: comparing these runs no code of Python.
+ */
+#include "../native.h"
+
+enum { BOX_TRANSACTIONS, BOX_VALUES, BOX_KEYS, DICT_SLOTS };
+static Slot slots[DICT_SLOTS] = {{"_transactions", 0}, {"values", 0}, {"keys", 0}};
+static PyObject *undo_name;
+
+/* -- what undoes a change, if its transaction is undone -- */
+
+typedef struct {
+    PyObject_HEAD
+    vectorcallfunc call;
+    PyObject *owner, *key, *before, *moment; /* before and moment: NULL where the key was missing */
+} UndoObject;
+
+static PyObject *absent; /* of Python */
+
+static PyObject *undo_vectorcall(PyObject *callable, PyObject *const *args, size_t flags, PyObject *names)
+{
+    UndoObject *self = (UndoObject *)callable;
+    if (PyVectorcall_NARGS(flags) || names) {
+        PyErr_SetString(PyExc_TypeError, "an undo takes no arguments");
+        return NULL;
+    }
+    if (!self->owner) {
+        PyErr_SetString(PyExc_RuntimeError, "the dict is gone");
+        return NULL;
+    }
+    PyObject *state = self->before ? PyTuple_Pack(2, self->before, self->moment) : Py_NewRef(absent);
+    if (!state)
+        return NULL;
+    PyObject *given[] = {self->owner, Py_None, self->key, state};
+    PyObject *done = PyObject_VectorcallMethod(undo_name, given, 4, NULL);
+    Py_DECREF(state);
+    return done;
+}
+
+static int undo_traverse(PyObject *object, visitproc visit, void *arg)
+{
+    Py_VISIT(((UndoObject *)object)->owner);
+    return 0;
+}
+
+static int undo_clear(PyObject *object)
+{
+    Py_CLEAR(((UndoObject *)object)->owner);
+    return 0;
+}
+
+static void undo_dealloc(PyObject *object)
+{
+    PyObject_GC_UnTrack(object);
+    Py_XDECREF(((UndoObject *)object)->owner);
+    Py_DECREF(((UndoObject *)object)->key);
+    Py_XDECREF(((UndoObject *)object)->before);
+    Py_XDECREF(((UndoObject *)object)->moment);
+    PyObject_GC_Del(object);
+}
+
+PyTypeObject DictUndo_Type = {
+    PyVarObject_HEAD_INIT(NULL, 0)
+    .tp_name = "iproto_server.native.DictUndo",
+    .tp_doc = "Undoes the change of a key.",
+    .tp_basicsize = sizeof(UndoObject),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
+    .tp_vectorcall_offset = offsetof(UndoObject, call),
+    .tp_call = PyVectorcall_Call,
+    .tp_traverse = undo_traverse,
+    .tp_clear = undo_clear,
+    .tp_dealloc = undo_dealloc,
+};
+
+/* Have a change undone with the running transaction, if there is one. Returns -1 with an exception. */
+static int undo_later(PyObject *self, PyObject *manager, PyObject *key, PyObject *before, PyObject *moment)
+{
+    if (MANAGER(manager, STATEMENTS) == Py_None)
+        return 0;
+    UndoObject *undo = PyObject_GC_New(UndoObject, &DictUndo_Type);
+    if (!undo)
+        return -1;
+    undo->call = undo_vectorcall;
+    undo->owner = Py_NewRef(self);
+    undo->key = Py_NewRef(key);
+    undo->before = Py_XNewRef(before);
+    undo->moment = Py_XNewRef(moment);
+    PyObject_GC_Track((PyObject *)undo);
+    int failed = PyList_Append(MANAGER(manager, ON_ROLLBACK), (PyObject *)undo);
+    Py_DECREF(undo);
+    return failed;
+}
+
+/* -- changes -- */
+
+typedef struct {
+    PyObject *manager, *values, *keys;
+} Parts;
+
+static int is_plain(PyObject *key)
+{
+    return PyLong_CheckExact(key) || PyUnicode_CheckExact(key) || PyFloat_CheckExact(key);
+}
+
+/* Returns 0 where Python has to make the change. */
+static int find_parts(PyObject *self, PyObject *key, Parts *parts)
+{
+    *parts = (Parts){get_slot(self, slots + BOX_TRANSACTIONS), get_slot(self, slots + BOX_VALUES),
+                     get_slot(self, slots + BOX_KEYS)};
+    if (!stored_space_type || !is_plain(key) || !parts->manager || Py_TYPE(parts->manager) != known[KNOWN_MANAGER]
+        || MANAGER(parts->manager, INTERACTIVE) != Py_None || !parts->values || !PyDict_CheckExact(parts->values)
+        || !parts->keys || !PyDict_CheckExact(parts->keys))
+        return 0;
+    PyObject *statements = MANAGER(parts->manager, STATEMENTS), *undoing = MANAGER(parts->manager, ON_ROLLBACK);
+    return statements && undoing && PyList_CheckExact(undoing);
+}
+
+/* The keys of a value, borrowed; NULL, maybe without an exception, if there are none. */
+static PyObject *keys_of(const Parts *parts, PyObject *value)
+{
+    PyObject *keys = PyDict_GetItemWithError(parts->keys, value);
+    return keys && PyDict_CheckExact(keys) ? keys : NULL;
+}
+
+static int drop_key(const Parts *parts, PyObject *key, PyObject *value, PyObject *keys)
+{
+    if (PyDict_DelItem(keys, key) < 0)
+        return -1;
+    return PyDict_GET_SIZE(keys) ? 0 : PyDict_DelItem(parts->keys, value);
+}
+
+static int add_key(const Parts *parts, PyObject *key, PyObject *value, PyObject *moment)
+{
+    PyObject *keys = keys_of(parts, value);
+    if (keys || PyErr_Occurred())
+        return keys ? PyDict_SetItem(keys, key, moment) : -1;
+    if (!(keys = PyDict_New()))
+        return -1;
+    int failed = PyDict_SetItem(keys, key, moment) < 0 || PyDict_SetItem(parts->keys, value, keys) < 0;
+    Py_DECREF(keys);
+    return failed ? -1 : 0;
+}
+
+/* Replace the value `before`, NULL where the key is missing, whose moment is owned by the caller. The undo comes first:
+ * it is all that a change without memory for the rest needs. Returns -1 with an exception. */
+static int exchange(PyObject *self, const Parts *parts, PyObject *key, PyObject *before, PyObject *keys_before,
+                    PyObject *moment_before, PyObject *value, PyObject *moment)
+{
+    if (undo_later(self, parts->manager, key, before, moment_before) < 0
+        || (before && (drop_key(parts, key, before, keys_before) < 0 || PyDict_DelItem(parts->values, key) < 0)))
+        return -1;
+    if (!value)
+        return 0;
+    if (moment == Py_None && moment_before)
+        moment = moment_before;
+    return PyDict_SetItem(parts->values, key, value) < 0 || add_key(parts, key, value, moment) < 0 ? -1 : 0;
+}
+
+/* Set the value of a key, or remove it where that is NULL. Returns None, for a removed key its moment; NULL, maybe
+ * without an exception. */
+static PyObject *change(PyObject *self, PyObject *key, PyObject *value, PyObject *moment)
+{
+    Parts parts;
+    if (!find_parts(self, key, &parts) || (value && !PyLong_CheckExact(value)))
+        return NULL;
+    PyObject *before = PyDict_GetItemWithError(parts.values, key);
+    if (!before && (PyErr_Occurred() || !value))
+        return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
+    PyObject *keys = before && PyLong_CheckExact(before) ? keys_of(&parts, before) : NULL;
+    PyObject *moment_before = keys ? PyDict_GetItemWithError(keys, key) : NULL;
+    if (before && !moment_before)
+        return NULL;
+    Py_XINCREF(before);
+    Py_XINCREF(moment_before);
+    int failed = exchange(self, &parts, key, before, keys, moment_before, value, moment);
+    Py_XDECREF(before);
+    if (!failed && !value)
+        return moment_before; /* there is one, as the key was there */
+    Py_XDECREF(moment_before);
+    return failed ? NULL : Py_NewRef(Py_None);
+}
+
+/* -- methods -- */
+
+static int prepare(PyTypeObject *type)
+{
+    static PyTypeObject *prepared;
+    if (prepared == type)
+        return 0;
+    PyObject *module = PyImport_ImportModule("iproto_server.box.txn.transactional_dict");
+    PyObject *found = module ? PyObject_GetAttrString(module, "ABSENT") : NULL;
+    Py_XDECREF(module);
+    if (!found || know_class(KNOWN_MANAGER) < 0 || find_slots((PyObject *)type, slots, DICT_SLOTS) < 0
+        || !(undo_name = PyUnicode_InternFromString("_undo"))) {
+        Py_XDECREF(found);
+        return -1;
+    }
+    absent = found;
+    prepared = (PyTypeObject *)Py_NewRef(type);
+    return 0;
+}
+
+enum { PUT, REMOVE, METHODS };
+static Method methods[METHODS];
+
+METHOD_FUNCTION(method_put)
+{
+    int is_plain_call = (count == 2 || count == 3) && !names;
+    ANSWER(is_plain_call ? change(self, args[0], args[1], count == 3 ? args[2] : Py_None) : NULL, methods[PUT]);
+}
+
+METHOD_FUNCTION(method_remove)
+{
+    ANSWER(count == 1 && !names ? change(self, args[0], NULL, NULL) : NULL, methods[REMOVE]);
+}
+
+static Method methods[METHODS] = {
+    METHOD_ENTRY("put", method_put, "put($self, key, value, moment=None)\n--\n\nStore a value, and when that was."),
+    METHOD_ENTRY("remove", method_remove, "remove($self, key)\n--\n\nRemove a key, which may be missing; return when it was put."),
+};
+
+MethodTable two_way_dict_methods = {"TransactionalTwoWayDict", prepare, methods, METHODS};

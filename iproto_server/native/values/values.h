@@ -1,0 +1,140 @@
+/* Values between Python and MessagePack: tuples, keys, and what packs and unpacks. */
+#ifndef IPROTO_SERVER_VALUES_H
+#define IPROTO_SERVER_VALUES_H
+
+#include "reader.h"
+
+#include "../../engine/core/format.h"
+
+#include <structmember.h>
+
+static inline void put_big_endian(uint8_t *at, uint64_t value, int width)
+{
+    for (int place = width; place--; value >>= 8)
+        at[place] = (uint8_t)value;
+}
+
+/* Write a number in MessagePack's shortest form. Returns the position behind it. */
+enum { UNSIGNED_SIZE_MAX = 9 };
+static inline uint8_t *put_unsigned(uint8_t *at, uint64_t value)
+{
+    if (value < 0x80) {
+        *at = (uint8_t)value;
+        return at + 1;
+    }
+    int power = (value >= 0x100) + (value >= 0x10000) + (value >= 0x100000000); /* of two: the width */
+    *at = (uint8_t)(0xcc + power);
+    put_big_endian(at + 1, value, 1 << power);
+    return at + 1 + (1 << power);
+}
+
+#define FUNCTION(name) PyObject *name(PyObject *module, PyObject *const *args, Py_ssize_t count)
+
+/* unpack.c */
+PyObject *unpack(PyObject *raw);       /* falls back on codec.unpack */
+PyObject *unpack_array(PyObject *raw); /* the same; a list */
+
+/* writer.c */
+typedef struct {
+    uint8_t *data;
+    Py_ssize_t size, room;
+    PyObject *bytes; /* which `data` is in, once `first` is too small; else NULL */
+    uint8_t first[1024];
+} Buffer;
+
+void buffer_init(Buffer *buffer);
+void buffer_free(Buffer *buffer);
+int buffer_reserve(Buffer *buffer, Py_ssize_t room); /* 0; -1 with an exception */
+void buffer_hold(Buffer *buffer, PyObject *bytes); /* instead of what it holds; what is written goes elsewhere */
+PyObject *buffer_take(Buffer *buffer); /* all of it as bytes, and the buffer is empty; NULL with an exception */
+int buffer_make_room(Buffer *buffer, Py_ssize_t count); /* for some more bytes; -1 with an exception */
+
+/* Append some bytes, and return where they begin; NULL with an exception. */
+static inline uint8_t *buffer_grow(Buffer *buffer, Py_ssize_t count)
+{
+    if (count > buffer->room - buffer->size && buffer_make_room(buffer, count) < 0)
+        return NULL;
+    uint8_t *at = buffer->data + buffer->size;
+    buffer->size += count;
+    return at;
+}
+
+int write_map_header(Buffer *buffer, uint64_t pairs);
+int write_value(Buffer *buffer, PyObject *value, int depth); /* 1; 0 unknown; -1 with an exception */
+int write_unsigned(Buffer *buffer, uint64_t value);
+
+/* Objects of a type that are kept for the next ones, since making and dropping them is what costs. Their type is a
+ * static one, and they take no part in garbage collection. */
+#ifdef __SANITIZE_ADDRESS__
+#define FREE_MAX 0 /* so that uses of what was freed are found */
+#else
+#define FREE_MAX 128
+#endif
+typedef struct {
+    int count;
+    PyObject *objects[FREE_MAX + 1];
+} FreeList;
+
+/* A new object, of which only the head is set; NULL with an exception. */
+static inline PyObject *free_list_new(FreeList *list, PyTypeObject *type)
+{
+    return list->count ? PyObject_Init(list->objects[--list->count], type) : _PyObject_New(type);
+}
+
+static inline void free_list_drop(FreeList *list, PyObject *object)
+{
+    if (list->count < FREE_MAX)
+        list->objects[list->count++] = object;
+    else
+        PyObject_Free(object);
+}
+
+/* tuples.c */
+extern PyTypeObject Raw_Type, Tuple_Type;
+typedef struct {
+    PyObject_HEAD
+    PyObject *raw;
+} RawObject;
+typedef struct {
+    RawObject base;
+    PyObject *format, *fields; /* fields NULL: not decoded yet */
+    char peeks;                /* how many more fields may be decoded without the others */
+} TupleObject;
+enum { PEEKS_MAX = 3 };
+PyObject *tuple_fields(TupleObject *self); /* borrowed */
+PyObject *tuple_transform(PyObject *self, PyObject *const *args, Py_ssize_t count); /* tuple_transform.c */
+PyObject *new_tuple(PyObject *raw, PyObject *format, PyObject *fields); /* fields may be NULL */
+PyObject *stored_tuple(PyObject *raw, PyObject *format); /* the same of bytes that are known to be well-formed */
+PyObject *tuple_dict(TupleObject *self, int names_only); /* a new dict; NULL with an exception */
+
+/* tuple_map.c */
+extern PyTypeObject TupleMap_Type;
+PyObject *new_tuple_map(PyObject *row, int names_only);
+int write_tuple_map(Buffer *buffer, PyObject *map); /* returns as `write_value` */
+
+/* keys.c */
+extern PyTypeObject RowKey_Type, ClientKey_Type, RowCheck_Type;
+PyObject *row_key(PyObject *self, PyObject *fields, PyObject *primary_key); /* fields must be a list */
+int row_key_has_tail(PyObject *self); /* whether the primary key is at the end of it */
+/* NULL, without an exception, where Python has to look at the key, or to refuse it */
+PyObject *client_key(PyObject *self, PyObject *const *values, Py_ssize_t count);
+Py_ssize_t client_key_parts(PyObject *self); /* how many parts a whole key has */
+int row_fits(PyObject *self, PyObject *fields); /* 0: Python has to look at the row, or to refuse it */
+const RowFormat *row_check_format(PyObject *self);
+/* The same of a packed row; 0, too: `row_fits` has to look at the fields. `is_whole`: it is known to be well-formed. */
+int packed_row_fits(PyObject *self, PyObject *raw, int is_whole);
+
+/* two_way_dict.c */
+extern PyTypeObject DictUndo_Type;
+
+/* durations.c */
+extern PyTypeObject Durations_Type;
+
+FUNCTION(native_unpack);
+FUNCTION(native_pack);
+FUNCTION(native_pack_map);
+FUNCTION(native_row_key);
+FUNCTION(native_client_key);
+FUNCTION(native_row_check);
+
+#endif
