@@ -131,7 +131,6 @@ $(ENGINE_LIBRARY)/libiproto_engine.a: $(wildcard iproto_server/engine/core/*.[ch
 check-asan: $(VENV)/.installed-for-tests ## run tests with compiled modules built with sanitizers: TESTS=tests/storage WORKERS=2
 	tools/build-with-sanitizers $(IN_VENV)/python $(SANITIZED)
 	tools/test-with-sanitizers $(IN_VENV)/python $(SANITIZED) -m pytest $(IN_PARALLEL) -p no:cacheprovider \
-		--ignore tests/native/test_choice.py --ignore tests/native/test_installation.py \
 		-m "not (real_tarantool or node or perl or carbon or prometheus or browser or spark or alone)" $(TESTS) $(PYTEST_ARGS)
 
 lint: $(VENV)/.installed-for-tests ## check style, formatting, import rules and types
@@ -151,7 +150,6 @@ bench-pieces: $(VENV)/.installed-for-tests ## micro-benchmarks against their bas
 
 bench-baselines: $(VENV)/.installed-for-tests ## store new baselines of the micro-benchmarks
 	$(IN_VENV)/python -m bench.micro --store $(BENCH_ARGS)
-	$(IN_VENV)/python -m bench.micro --store --pure-python $(BENCH_ARGS)
 
 bench-persistence: $(BENCH_VENV)/.installed ## recovery, snapshots and each wal_mode, beside Tarantool
 	$(BENCH_VENV)/bin/python -m bench.scenarios.persistence $(BENCH_ARGS)

@@ -1,7 +1,7 @@
 """The part of the build that `pyproject.toml` cannot express: two modules in C.
 
-Where there is no working C compiler or no `Python.h`, they are left out with a warning: the client for workers needs
-none of them, and the server says when it starts what is missing.
+Where there is no working C compiler or no `Python.h`, they are left out with a warning: the client for
+workers needs none of them, and the server says when it starts what is missing.
 """
 
 from __future__ import annotations

@@ -26,10 +26,10 @@ _LEFT_OUT: Final = (".so", ".c", ".h")
 def build_archive() -> Sequence[Path]:
     """Pack the packages into a zip file, once per process, and copy the compiled modules; removed at exit.
 
-    Executors use the compiled modules if these are beside the zip file and for their Python and system.
+    Executors find the compiled modules beside the zip file, if these are for their Python and system.
 
     Returns:
-        The zip file and the compiled modules in use; nothing if this process imports the packages from such a
+        The zip file and the compiled modules; nothing if this process imports the packages from such a
         file, as a driver inside the cluster may do: the executors have it then, too.
 
     Raises:
@@ -48,7 +48,6 @@ def build_archive() -> Sequence[Path]:
                     file.write(path, path.relative_to(root.parent))
     files = [archive]
     for module in (iproto_server.native.module, pyspark_tarantool.native.module):
-        if module.shipped is not None:
-            source, name = module.shipped
-            files.append(Path(shutil.copy(source, directory / name)))
+        source, name = module.shipped
+        files.append(Path(shutil.copy(source, directory / name)))
     return files

@@ -15,7 +15,6 @@ from tests.running_server import RunningServer
 pytest_plugins = [
     "pytester",
     "iproto_server.testing",
-    "tests.compiled",
     "tests.plugins.alone",
     "tests.plugins.durations",
     "tests.plugins.garbage",

@@ -1,10 +1,10 @@
 """Runs the microbenchmarks, and compares their times with a baseline.
 
     make bench-pieces
-    python -m bench.micro [--pure-python] [--fail] [--limit RATIO] [-- PYTEST-ARGUMENTS]
+    python -m bench.micro [--fail] [--limit RATIO] [-- PYTEST-ARGUMENTS]
 
     make bench-baselines
-    python -m bench.micro --store [--pure-python] [--runs N]
+    python -m bench.micro --store [--runs N]
 
 pytest-benchmark runs them in a separate process. Benchmarks that seem slower run twice more, and the median
 counts, so that a disturbance of one of three runs does not count as a regression.
@@ -24,7 +24,6 @@ from typing import Final
 from bench.lib.arguments import count
 from bench.micro.baseline import BaselineError, Times, load, median, store
 from bench.micro.regressions import LIMIT, changes, report, slower
-from iproto_server import native
 
 BASELINES: Final = Path(__file__).parent / "baselines"
 REPOSITORY: Final = Path(__file__).parents[2]
@@ -52,7 +51,7 @@ def main(arguments: Sequence[str] | None = None, measure: Measure | None = None)
     """
     options = _parser().parse_args(arguments)
     try:
-        return _run(options, measure or _measure_with(is_pure=options.pure_python))
+        return _run(options, measure or _measure)
     except (BaselineError, UnmeasuredError) as error:
         print(error, file=sys.stderr)
         return 2
@@ -62,10 +61,8 @@ def _run(options: argparse.Namespace, measure: Measure) -> int:
     if options.store:
         return _store(options, measure)
     # First, as measuring takes time.
-    then = load(options.baselines, _implementation(is_pure=options.pure_python))
+    then = load(options.baselines)
     now = measure(options.selection)
-    if now.implementation != then.implementation:
-        raise UnmeasuredError(f"{now.implementation!r} was measured instead of {then.implementation!r}")
     suspects = [change.name for change in slower(changes(now, then), options.limit)]
     if suspects:
         now = median([now, *(measure(suspects) for _ in range(RUNS - 1))])
@@ -78,41 +75,31 @@ def _store(options: argparse.Namespace, measure: Measure) -> int:
     if options.selection:
         raise BaselineError("--store needs all benchmarks: none can be selected")
     times = median([measure(()) for _ in range(options.runs)])
-    print(f"{times.implementation}: {len(times.pieces)} pieces in {store(options.baselines, times)}")
+    print(f"{len(times.pieces)} pieces in {store(options.baselines, times)}")
     return 0
 
 
-def _implementation(*, is_pure: bool) -> str:
-    return "compiled" if native.IS_COMPILED and not is_pure else "pure Python"
-
-
-def _measure_with(*, is_pure: bool) -> Measure:
+def _measure(selection: Sequence[str]) -> Times:
+    """Run benchmarks with pytest-benchmark; raises UnmeasuredError."""
     # pytest-benchmark measures nothing in processes that it takes for workers of pytest-xdist.
     environment = {name: value for name, value in os.environ.items() if name != "PYTEST_XDIST_WORKER"}
-    if is_pure:
-        environment[native.PURE_PYTHON] = "1"
-
-    def measure(selection: Sequence[str]) -> Times:
-        """Run benchmarks with pytest-benchmark; raises UnmeasuredError."""
-        with tempfile.TemporaryDirectory(prefix="pieces-") as directory:
-            file = Path(directory) / "report.json"
-            done = subprocess.run(
-                _command(file, selection),
-                cwd=REPOSITORY,
-                env=environment,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                check=False,
-            )
-            if done.returncode != 0 or not file.exists():
-                raise UnmeasuredError(f"{done.stdout}\nthe benchmarks could not run")
-            try:
-                return Times.from_report(file.read_text(encoding="utf-8"))
-            except ValueError as error:
-                raise UnmeasuredError(str(error)) from error
-
-    return measure
+    with tempfile.TemporaryDirectory(prefix="pieces-") as directory:
+        file = Path(directory) / "report.json"
+        done = subprocess.run(
+            _command(file, selection),
+            cwd=REPOSITORY,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        if done.returncode != 0 or not file.exists():
+            raise UnmeasuredError(f"{done.stdout}\nthe benchmarks could not run")
+        try:
+            return Times.from_report(file.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise UnmeasuredError(str(error)) from error
 
 
 def _command(file: Path, selection: Sequence[str]) -> list[str]:
@@ -132,12 +119,13 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m bench.micro",
         description="Run the microbenchmarks of the server, and compare their times with a baseline.",
     )
-    parser.add_argument("--pure-python", action="store_true", help="without the compiled modules")
     parser.add_argument("--limit", type=_ratio, default=LIMIT, help="ratio to mark as slower [%(default)s]")
     parser.add_argument("--fail", action="store_true", help="exit with 1 if a benchmark is slower")
     parser.add_argument("--store", action="store_true", help="store a new baseline instead")
     parser.add_argument("--runs", type=count, default=RUNS, help="number of runs with --store [%(default)s]")
-    parser.add_argument("--baselines", type=Path, default=BASELINES, metavar="DIR", help="[bench/baselines]")
+    parser.add_argument(
+        "--baselines", type=Path, default=BASELINES, metavar="DIR", help="[bench/micro/baselines]"
+    )
     parser.add_argument("selection", nargs="*", metavar="PYTEST-ARGUMENT", help="after --: such as -k update")
     return parser
 

@@ -1,4 +1,4 @@
-"""Times of the microbenchmarks: those of a run, and the baselines in the repository."""
+"""Times of the microbenchmarks: those of a run, and the baseline in the repository."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Self
 
-IMPLEMENTATIONS: Final = {"compiled": "compiled.json", "pure Python": "pure-python.json"}
-"""The measured implementations, each with the file of its baseline."""
+FILE: Final = "pieces.json"
+"""The name of a baseline's file."""
 
 _FORMAT: Final = "times of the server's pieces, 1"
 _DIGITS: Final = 4
@@ -49,12 +49,10 @@ class Times:
     """The times of all microbenchmarks of a run.
 
     Attributes:
-        implementation: one of `IMPLEMENTATIONS`.
         python: Python's version without the patch number.
         pieces: the times by the names of files and tests.
     """
 
-    implementation: str
     python: str
     pieces: Mapping[str, Piece]
 
@@ -72,7 +70,7 @@ class Times:
             report = json.loads(text)
             machine = report["machine_info"]
             pieces = {each["fullname"]: _measured(each) for each in report["benchmarks"]}
-            return cls(machine["implementation"], machine["python"], pieces)
+            return cls(machine["python"], pieces)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise ValueError(f"not a report of the microbenchmarks: {error!r}") from error
 
@@ -88,13 +86,13 @@ class Times:
             if found["format"] != _FORMAT:
                 raise ValueError(f"unknown format {found['format']!r}")
             pieces = {name: Piece(**times) for name, times in found["pieces"].items()}
-            return cls(found["implementation"], found["python"], pieces)
+            return cls(found["python"], pieces)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise ValueError(f"not a baseline of the microbenchmarks: {error!r}") from error
 
     def to_json(self) -> str:
         """Encode the times, one benchmark a line and sorted, so that baselines are easy to compare."""
-        head = {"format": _FORMAT, "implementation": self.implementation, "python": self.python}
+        head = {"format": _FORMAT, "python": self.python}
         fields = [f" {json.dumps(name)}: {json.dumps(value)}" for name, value in head.items()]
         lines = [
             f"  {json.dumps(name)}: "
@@ -119,7 +117,7 @@ def median(runs: Sequence[Times]) -> Times:
     """Return the median time of each benchmark, compared as ratios are, of the runs that have it.
 
     Parameters:
-        runs: at least one run, all of the same implementation.
+        runs: at least one run.
     """
     pieces: dict[str, Piece] = {}
     for name in {name: None for run in runs for name in run.pieces}:
@@ -127,42 +125,38 @@ def median(runs: Sequence[Times]) -> Times:
             (run.pieces[name] for run in runs if name in run.pieces), key=lambda piece: piece.normalised
         )
         pieces[name] = times[(len(times) - 1) // 2]
-    return Times(runs[0].implementation, runs[0].python, pieces)
+    return Times(runs[0].python, pieces)
 
 
-def load(directory: Path, implementation: str) -> Times:
+def load(directory: Path) -> Times:
     """Read a baseline.
 
     Parameters:
-        directory: the directory of the baselines.
-        implementation: one of `IMPLEMENTATIONS`.
+        directory: the directory of the baseline.
 
     Raises:
         BaselineError: There is none, or the file is something else.
     """
-    file = directory / IMPLEMENTATIONS[implementation]
+    file = directory / FILE
     try:
-        times = Times.from_json(file.read_text(encoding="utf-8"))
+        return Times.from_json(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise BaselineError(f"there is no baseline {file}; --store creates one") from None
     except (OSError, ValueError) as error:
         raise BaselineError(f"{file} cannot be used as a baseline: {error}") from error
-    if times.implementation != implementation:
-        raise BaselineError(f"{file} is the baseline of {times.implementation!r}, not of {implementation!r}")
-    return times
 
 
 def store(directory: Path, times: Times) -> Path:
-    """Store times as the baseline of their implementation.
+    """Store times as the baseline.
 
     Parameters:
-        directory: the directory of the baselines, created if necessary.
+        directory: the directory of the baseline, created if necessary.
         times: the times.
 
     Returns:
         The file.
     """
     directory.mkdir(parents=True, exist_ok=True)
-    file = directory / IMPLEMENTATIONS[times.implementation]
+    file = directory / FILE
     file.write_text(times.to_json(), encoding="utf-8")
     return file

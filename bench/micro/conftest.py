@@ -4,15 +4,10 @@ from __future__ import annotations
 
 import platform
 
-from iproto_server import native
-
 
 def pytest_benchmark_generate_machine_info() -> dict[str, str]:
     """Return what the times depend on."""
-    return {
-        "implementation": "compiled" if native.IS_COMPILED else "pure Python",
-        "python": ".".join(platform.python_version_tuple()[:2]),
-    }
+    return {"python": ".".join(platform.python_version_tuple()[:2])}
 
 
 def pytest_benchmark_generate_commit_info() -> dict[str, str]:

@@ -74,7 +74,7 @@ def report(every: Sequence[Change], now: Times, then: Times, limit: float = LIMI
         for change in every
     ]
     header = ["piece", "now\nns", "baseline\nns", "ratio,\nnormalised", ""]
-    lines = [table(f"{now.implementation}: CPU time of one", header, rows)]
+    lines = [table("CPU time of one", header, rows)]
     found = slower(every, limit)
     lines.append(
         f"{len(found)} of {len(every)} benchmarks take at least {limit:g} times as long as in the baseline."

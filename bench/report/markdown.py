@@ -22,7 +22,7 @@ def described(results: Results) -> str:
     optimized = "built with PGO" if machine["pgo"] else "built without PGO"
     return (
         f"Measured with Python {machine['python']} ({machine['executable']}, {optimized}), "
-        f"ours {machine['ours']}, on {machine['cores']} processors, {machine['system']}."
+        f"on {machine['cores']} processors, {machine['system']}."
     )
 
 

@@ -18,7 +18,6 @@ from bench.scenarios.checkpoint import Cost
 from bench.scenarios.delivery import Delivery
 from bench.scenarios.recovery import Start
 from bench.workloads.rate import SHARES, Rate
-from iproto_server import native
 
 BUSY: Final = 0.9
 """The share of a processor from which on the load generator may have limited the rate."""

@@ -1,8 +1,8 @@
 """Stack space: endless recursion must not interrupt a change or its rollback.
 
 A RecursionError may occur at any call. Code that makes several changes that belong together therefore ensures
-stack space before the first one (`ensure_stack` of the compiled module), and code that undoes changes gets more
-stack than other code.
+stack space before the first one (`ensure_stack` of the compiled module), and code that undoes changes gets
+more stack than other code.
 """
 
 from __future__ import annotations

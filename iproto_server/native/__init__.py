@@ -3,8 +3,7 @@
 Importing this package loads the module, from the package or from a file beside the zip file that has the
 package. Without a module for this Python and platform, the import fails with `NotCompiledError`.
 
-While Python functions still have compiled versions of the same behavior, `twin` and `twin_methods` put these
-in their place.
+`twin` and `twin_methods` put compiled versions of whole functions and methods in the place of Python ones.
 """
 
 from __future__ import annotations
@@ -23,10 +22,9 @@ _INTERFACE: Final = 28
 _FOLDER: Final = Path(__file__).parent
 
 module: Final = CompiledModule(__name__, _FOLDER, _INTERFACE, sources_in(_FOLDER.parent / "engine" / "core"))
-module.require()
 
 in_python: Final[dict[str, Any]] = module.in_python
-"""The Python functions that compiled twins have replaced, by name; methods by `Class.method`."""
+"""The Python functions that compiled ones have replaced, by name; methods by `Class.method`."""
 
 twin = module.twin
 twin_methods = module.twin_methods

@@ -79,11 +79,11 @@ class Tree:
     def __sizeof__(self) -> int:
         """Return the bytes that the tree takes, without its rows."""
 
-    def get(self, key: bytes, /) -> bytes | None:
-        """Return the value of a key; None if there is none."""
+    def get(self, key: bytes, default: bytes | None = None, /) -> bytes | None:
+        """Return the value of a key, or the default."""
 
-    def insert(self, key: bytes, value: bytes, /) -> None:
-        """Add an entry whose key is not there."""
+    def insert(self, key: bytes, value: bytes, /) -> int:
+        """Add an entry, unless there is one with its key; return the number of added entries."""
 
     def keeps(self, key: bytes, row: bytes, /) -> bool:
         """Tell whether an entry stays as it is if its row becomes another one with the same key."""
@@ -122,16 +122,16 @@ class Tree:
         """Add entries behind all others.
 
         Returns:
-            Whether that was done. If not, nothing has changed: the keys are not in strictly ascending order and
-            above all others.
+            Whether that was done. If not, nothing has changed: the keys are not in strictly ascending order
+            and above all others.
         """
 
     def build_from(self, primary: Tree, /) -> bool:
         """Fill an empty tree from the rows of the primary index.
 
         Returns:
-            Whether that was done. If not, nothing has changed: the tree does not refer to these rows, two rows have
-            the same key, or the engine cannot make a key.
+            Whether that was done. If not, nothing has changed: the tree does not refer to these rows, two
+            rows have the same key, or the engine cannot make a key.
         """
 
     def rows_fit(self, check: object, /) -> bool:
@@ -147,8 +147,8 @@ class Tree:
 class TreeView:
     """The values of a map as they were when the view was opened, in the order of their keys.
 
-    The map may change between two calls; what has changed ahead of the view is kept as it was. The view is closed
-    after the last value.
+    The map may change between two calls; what has changed ahead of the view is kept as it was. The view is
+    closed after the last value.
 
     Parameters:
         tree: A map that does not refer to another one's rows.

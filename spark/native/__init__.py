@@ -1,7 +1,10 @@
-"""Compiled twins, in C, of the data source's hottest functions; an installation in pure Python has none.
+"""The compiled module `_native` of the data source: the hottest loops over rows, values and columns.
 
-They work like those of `iproto_server.native`, in a separate module. An executor that imports the packages
-from a zip file runs the Python functions, unless the module for its Python and system is beside that file.
+Importing this package loads the module, from the package or from a file beside the zip file that has the
+package. Without a module for this Python and platform, the import fails with `NotCompiledError`.
+
+`twin` puts compiled versions of whole functions in the place of the Python ones, which describe them and are
+what tests compare them with.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ from typing import Any, Final
 import iproto_server.native
 from iproto_server.compiled_module import CompiledModule
 
-__all__ = ["IS_COMPILED", "in_python", "module", "twin"]
+__all__ = ["in_python", "module", "twin"]
 
 _INTERFACE: Final = 2
 """The number in `module.c`; it changes with the twins and their parameters."""
@@ -26,10 +29,7 @@ _SHARED: Final = (
 
 module: Final = CompiledModule(__name__, Path(__file__).parent, _INTERFACE, _SHARED)
 
-IS_COMPILED: Final = module.is_compiled
-"""Whether compiled twins are in use."""
-
 in_python: Final[dict[str, Any]] = module.in_python
-"""The Python functions and classes that compiled twins replace, by name."""
+"""The Python functions and classes that compiled ones have replaced, by name."""
 
 twin = module.twin

@@ -213,7 +213,7 @@ class TestSources:
         assert load_config(environment={variable: "tcp://10.0.0.1:3301"}) == Config()
 
     def test_variables_that_are_no_options_are_ignored(self) -> None:
-        others = {"HOME": "/", "IPROTO_SERVER_PURE_PYTHON": "1", "IPROTO_SERVER_CONFIG": "server.toml"}
+        others = {"HOME": "/", "IPROTO_SERVER_CONFIG": "server.toml"}
         assert load_config(environment=others) == Config()
 
     @pytest.mark.parametrize(

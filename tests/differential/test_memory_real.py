@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.compiled import needs_compiled_server
 from tests.differential.both import SUPER_GUEST
 from tests.iproto_client import (
     DELETE,
@@ -22,8 +21,6 @@ from tests.iproto_client import (
 )
 from tests.real_tarantool import GUEST_IS_SUPER, RealTarantool
 from tests.running_server import RunningServer
-
-pytestmark = needs_compiled_server
 
 TEXT = re.compile(r"Failed to allocate \d+ bytes in slab allocator for memtx_tuple")
 SIZE = 500_000

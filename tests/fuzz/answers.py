@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from decimal import Decimal
 from functools import cache
 from random import Random
@@ -15,7 +14,6 @@ from iproto_server.protocol.constants import Key, RequestType
 from tests.fuzz.draw import Draw
 from tests.fuzz.requests import frame_of
 from tests.fuzz.target import Target
-from tests.fuzz.twin import compared
 from tests.fuzz.updates import draw_operation
 from tests.native.test_handle import Side
 
@@ -163,7 +161,7 @@ def _alter(old: Any, new: Any) -> Any:
 def side() -> Side:
     """Make the box, which is reused for all inputs."""
     logging.getLogger("iproto_server").setLevel(logging.CRITICAL)
-    made = Side(is_compiled=True)  # unless nothing is compiled
+    made = Side(is_compiled=True)
     made.box.run(made.box.session.background, make_spaces, made.box)
     made.box.transactions.take_unwritten()
     return made
@@ -291,9 +289,6 @@ def empty(box: Box) -> None:
     box.told.clear()  # type: ignore[attr-defined]
 
 
-check: Final[Callable[[bytes], None]] = compared(outcome)
-
-
 def _inserts(space: int, count: int) -> bytes:
     """An INSERT of each of some rows."""
     width = len(SPACES[space][0])
@@ -309,7 +304,7 @@ def _many(seed: int) -> bytes:
 
 
 TARGET: Final = Target(
-    check,
+    outcome,
     [
         b"",
         *map(_many, range(20)),
@@ -332,5 +327,4 @@ TARGET: Final = Target(
         b"\0" + _inserts(1, 3) + bytes((0, 7, 1, 0, 1, 2, 3, 0, 2, 2, 1, 5)),
     ],
     memory=16 << 20,
-    is_compared=True,
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import random
 import re
 import subprocess
@@ -13,7 +12,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from iproto_server.native import PURE_PYTHON
 from tests.fuzz.memory import needs_little
 from tests.fuzz.target import target
 from tests.fuzz.unguided import INPUT_MAX, file_of_last_input, last_input
@@ -99,13 +97,7 @@ def fuzz(name: str, directory: Path, *, seconds: int, seed: int) -> Report:
         str(corpus),
     ]
     command = [sys.executable, "-m", "tests.fuzz.fuzzer", name, *options]
-    environment = dict(os.environ)
-    if target(name).is_compared:
-        # Coverage guides Python only; compiled code runs in the other process.
-        environment[PURE_PYTHON] = "1"
-    done = subprocess.run(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, env=environment
-    )
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
     output = done.stdout.decode("utf-8", "replace")
     written = re.search(r"Test unit written to (.+)", output)
     found = Path(written[1]).read_bytes() if written else None

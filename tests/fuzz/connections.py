@@ -18,7 +18,6 @@ from tests.fuzz import answers
 from tests.fuzz.draw import Draw
 from tests.fuzz.service import GREETING, USER, Subject, framed
 from tests.fuzz.target import Target
-from tests.fuzz.twin import compared
 from tests.native import test_handle
 
 _FRAMES_MOST: Final = 30
@@ -98,8 +97,7 @@ def outcome(data: bytes) -> object:
 
 
 TARGET: Final = Target(
-    compared(outcome),
+    outcome,
     [bytes((2, 80, 200)) + seed[1:] for seed in answers.TARGET.seeds],
     memory=16 << 20,
-    is_compared=True,
 )

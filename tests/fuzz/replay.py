@@ -28,7 +28,6 @@ from tests.fuzz.answers import FIRST, HASHED, SPACES, draw_key, draw_row, draw_u
 from tests.fuzz.draw import Draw
 from tests.fuzz.recovery import COLLECT_EVERY
 from tests.fuzz.target import Target
-from tests.fuzz.twin import compared
 from tests.storage.databases import jobs_box, save
 from tests.storage.files import TIMESTAMP, Request, header
 
@@ -182,9 +181,6 @@ def outcome(data: bytes) -> object:
             gc.collect()
 
 
-check: Final = compared(outcome)
-
-
 def _rows(space: int, rows: int) -> bytes:
     """A group of rows of a snapshot."""
     width = len(SPACES[space][0])
@@ -193,7 +189,7 @@ def _rows(space: int, rows: int) -> bytes:
 
 
 TARGET: Final = Target(
-    check,
+    outcome,
     [
         b"",
         *(b"\0\1" + _rows(space, 5) for space in range(len(SPACES))),
@@ -218,5 +214,4 @@ TARGET: Final = Target(
         + bytes((1, 6, 0, 0, 0, 1, 2, 0, 1, 2)),
     },
     memory=64 << 20,
-    is_compared=True,
 )

@@ -37,14 +37,12 @@ class Target(NamedTuple):
         seeds: Small inputs that reach much of it, to be mutated.
         cases: Inputs that once revealed a fault, by that fault.
         memory: The bytes that an input may make it allocate, in addition to 1000 times its own size.
-        is_compared: Whether it compares pure Python with compiled code, by `twin`.
     """
 
-    check: Callable[[bytes], None]
+    check: Callable[[bytes], object]
     seeds: Sequence[bytes]
     cases: Mapping[str, bytes] = {}
     memory: int = 1 << 20
-    is_compared: bool = False
 
 
 def target(name: str) -> Target:

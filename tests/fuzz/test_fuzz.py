@@ -43,17 +43,8 @@ INPUTS = {
 MEASURED = 20
 """The number of inputs, the longest ones, whose memory is measured, which is slow."""
 
-NAMES = [
-    pytest.param(name, marks=[pytest.mark.process] if target(name).is_compared else []) for name in TARGETS
-]
-
 CASES = [
-    pytest.param(
-        name,
-        data,
-        id=f"{name}: {what}",
-        marks=[pytest.mark.process] if target(name).is_compared else [],
-    )
+    pytest.param(name, data, id=f"{name}: {what}")
     for name in TARGETS
     for what, data in target(name).cases.items()
 ]
@@ -61,7 +52,7 @@ CASES = [
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", TARGETS)
 def test_seeds_are_in_order_and_need_little_memory(name: str) -> None:
     tested = target(name)
     for data in tested.seeds:
@@ -77,7 +68,7 @@ def test_what_was_found_once_is_not_found_again(name: str, data: bytes) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", TARGETS)
 def test_nothing_is_found(name: str) -> None:
     tested = target(name)
     inputs = list(islice(mutations([*tested.seeds, *tested.cases.values()], SEED, INPUT_MAX), INPUTS[name]))

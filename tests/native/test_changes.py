@@ -11,10 +11,7 @@ from hypothesis import strategies as st
 from iproto_server import Box, BoxError, native
 from iproto_server.box.memtx import memtx_space
 from iproto_server.box.memtx.read_view import ReadView
-from tests.compiled import needs_compiled_server
 from tests.plugins.profiles import examples
-
-pytestmark = needs_compiled_server
 
 small = st.integers(0, 4)
 names = st.sampled_from(["a", "b", "é", "\0", None])

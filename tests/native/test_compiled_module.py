@@ -1,4 +1,4 @@
-"""A compiled module is used only by the Python code that it was compiled for, and a stale one is reported."""
+"""A compiled module belongs to the Python code that imports it, and a stale one is reported."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
+from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 from typing import Final
 from zipfile import ZipFile
@@ -15,10 +17,8 @@ import pytest
 
 import iproto_server.native
 import pyspark_tarantool.native
-from iproto_server.native import PURE_PYTHON
-from iproto_server.native.compiled_module import CompiledModule
-from iproto_server.native.sources import fingerprint, sources_in
-from tests.compiled import needs_compiled_server, needs_compiled_spark
+from iproto_server.compiled_module import CompiledModule, NotCompiledError
+from iproto_server.compiled_sources import fingerprint, sources_in
 from tests.conftest import StartServer
 
 REPOSITORY: Final = Path(__file__).resolve().parents[2]
@@ -34,7 +34,6 @@ def upper(text: str) -> str:
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Path:
     """A package with C sources, in a folder where Python looks for packages."""
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.delenv(PURE_PYTHON, raising=False)
     folder = tmp_path / f"package_of_{request.node.name}"
     folder.mkdir()
     (folder / "__init__.py").touch()
@@ -59,7 +58,6 @@ def load(folder: Path, shared: tuple[Path, ...] = ()) -> CompiledModule:
 def test_a_current_module_is_used(package: Path) -> None:
     compile_to(package)
     module = load(package)
-    assert module.is_compiled
     assert module.twin(upper) is str.upper
     assert module.in_python == {"upper": upper}
     assert module.staleness() is None
@@ -71,12 +69,15 @@ def test_an_unknown_twin_is_refused(package: Path) -> None:
         load(package).twin(load)
 
 
-def test_nothing_is_wrong_where_nothing_was_compiled(package: Path) -> None:
-    module = load(package)
-    assert not module.is_compiled
-    assert module.twin(upper) is upper
-    assert module.in_python == {}
-    assert module.staleness() is None
+def test_an_error_tells_what_to_install_where_nothing_was_compiled(package: Path) -> None:
+    here = f"Python {sys.version_info[0]}.{sys.version_info[1]} on {sysconfig.get_platform()}"
+    with pytest.raises(NotCompiledError) as raised:
+        load(package)
+    assert str(raised.value) == (
+        f"{package.name}._native is missing: install a wheel for {here}, or a C compiler and Python.h "
+        "(Debian: gcc libc6-dev python3-dev) and then the package again"
+    )
+    assert raised.value.name == f"{package.name}._native"
 
 
 def test_a_module_without_its_sources_is_current(package: Path) -> None:
@@ -93,54 +94,41 @@ def test_a_module_of_other_sources_is_used_but_stale(package: Path, tmp_path: Pa
     assert load(package, (shared,)).staleness() is None
     (shared if is_shared else package / "module.c").write_text(SOURCE.replace("42", "43"))
     module = load(package, (shared,))
-    assert module.is_compiled
+    assert module.twin(upper) is str.upper
     assert "was compiled from other sources" in (module.staleness() or "")
 
 
-def test_a_module_of_another_interface_is_not_used(package: Path) -> None:
+def test_a_module_of_another_interface_is_refused(package: Path) -> None:
     compile_to(package, interface=6)
-    module = load(package)
-    assert not module.is_compiled
-    assert module.twin(upper) is upper
-    assert "was compiled for another version of the Python code" in (module.staleness() or "")
+    with pytest.raises(NotCompiledError, match="for another version of the Python code: install"):
+        load(package)
 
 
-def test_a_module_for_another_python_is_reported(package: Path) -> None:
-    (package / "_native.cpython-27-none.so").touch()
-    module = load(package)
-    assert not module.is_compiled
-    assert "_native.cpython-27-none.so is broken or for another Python" in (module.staleness() or "")
-
-
-def test_staleness_does_not_matter_in_pure_python(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    compile_to(package, interface=6)
-    monkeypatch.setenv(PURE_PYTHON, "1")
-    module = load(package)
-    assert not module.is_compiled
-    assert module.staleness() is None
+@pytest.mark.parametrize("name", ["_native.cpython-27-none.so", f"_native{EXTENSION_SUFFIXES[0]}"])
+def test_a_broken_module_or_one_for_another_python_is_refused(package: Path, name: str) -> None:
+    (package / name).touch()
+    with pytest.raises(NotCompiledError, match=rf"{name} is broken or for another Python: install"):
+        load(package)
 
 
 def test_a_stale_module_is_a_warning(package: Path, caplog: pytest.LogCaptureFixture) -> None:
     compile_to(package)
     load(package).warn_if_stale(logging.getLogger("test"))
     assert caplog.records == []
-    compile_to(package, interface=6)
-    CompiledModule(package.name, package, 8).warn_if_stale(logging.getLogger("test"))
+    (package / "module.c").write_text(SOURCE.replace("42", "43"))
+    load(package).warn_if_stale(logging.getLogger("test"))
     assert [record.levelname for record in caplog.records] == ["WARNING"]
-    assert f"{package.name}._native is not used" in caplog.text
+    assert f"{package.name}._native was compiled from other sources than those in {package}" in caplog.text
 
 
-@needs_compiled_server
 def test_the_servers_module_is_current() -> None:
     assert iproto_server.native.module.staleness() is None
 
 
-@needs_compiled_spark
 def test_sparks_module_is_current() -> None:
     assert pyspark_tarantool.native.module.staleness() is None
 
 
-@needs_compiled_server
 def test_the_server_warns_of_a_stale_module_when_it_starts(tmp_path: Path, start_server: StartServer) -> None:
     """A copy of the package stands for a checkout whose C sources were changed after the installation."""
     copy = tmp_path / "iproto_server"
@@ -149,7 +137,7 @@ def test_the_server_warns_of_a_stale_module_when_it_starts(tmp_path: Path, start
     server = start_server(environment=environment)
     server.stop()
     assert "compiled from other sources" not in server.process.output
-    with (copy / "native" / "module.c").open("a") as source:
+    with (copy / "native" / "module" / "module.c").open("a") as source:
         source.write("/* changed */\n")
     server = start_server(environment=environment)
     server.stop()
@@ -167,45 +155,38 @@ def zipped_server(directory: Path) -> Path:
     return archive
 
 
-def import_zipped(archive: Path, **environment: str) -> list[str]:
-    """Import the package from a zip file; tell from where, and whether a compiled module is in use."""
-    program = "import iproto_server.native as native; print(native.__file__, native.IS_COMPILED)"
-    inherited = {name: value for name, value in os.environ.items() if name != PURE_PYTHON}
-    done = subprocess.run(
+def import_zipped(archive: Path) -> subprocess.CompletedProcess[str]:
+    """Import the package from a zip file, and print where it is and where its compiled module is."""
+    program = "import iproto_server.native as native; print(native.__file__, native.module.shipped[0])"
+    return subprocess.run(
         [sys.executable, "-c", program],
-        env={**inherited, "PYTHONPATH": str(archive), **environment},
+        env={**os.environ, "PYTHONPATH": str(archive)},
         cwd=archive.parent,
         capture_output=True,
         text=True,
-        check=True,
+        check=False,
     )
-    file, is_compiled = done.stdout.split()
-    assert file.startswith(f"{archive}/")
-    return [is_compiled, done.stderr]
 
 
-@needs_compiled_server
-def test_a_module_beside_a_zip_file_is_used_by_the_package_in_it(tmp_path: Path) -> None:
+def test_a_package_in_a_zip_file_uses_the_module_beside_it(tmp_path: Path) -> None:
     archive = zipped_server(tmp_path)
-    assert import_zipped(archive) == ["False", ""]
-    shipped = iproto_server.native.module.shipped
-    assert shipped is not None
-    source, name = shipped
+    source, name = iproto_server.native.module.shipped
     shutil.copy(source, tmp_path / name)
-    assert import_zipped(archive) == ["True", ""]
-    assert import_zipped(archive, **{PURE_PYTHON: "1"}) == ["False", ""]
+    done = import_zipped(archive)
+    assert done.stderr == ""
+    assert done.stdout.split() == [f"{archive}/iproto_server/native/__init__.py", str(tmp_path / name)]
 
 
-@needs_compiled_server
-@pytest.mark.parametrize("content", [b"", b"for another system"])
-def test_a_module_of_another_system_beside_a_zip_file_is_left_alone(tmp_path: Path, content: bytes) -> None:
+@pytest.mark.parametrize("content", [None, b"", b"for another system"])
+def test_a_package_in_a_zip_file_tells_that_its_module_is_missing(
+    tmp_path: Path, content: bytes | None
+) -> None:
     archive = zipped_server(tmp_path)
-    shipped = iproto_server.native.module.shipped
-    assert shipped is not None
-    (tmp_path / shipped[1]).write_bytes(content)
-    assert import_zipped(archive) == ["False", ""]
-
-
-def test_a_module_that_is_not_in_use_is_not_shipped(package: Path) -> None:
-    compile_to(package, interface=8)
-    assert load(package).shipped is None
+    if content is not None:
+        (tmp_path / iproto_server.native.module.shipped[1]).write_bytes(content)
+    done = import_zipped(archive)
+    assert done.returncode == 1
+    error = done.stderr.splitlines()[-1]
+    assert error.startswith(
+        "iproto_server.compiled_module.NotCompiledError: iproto_server.native._native is missing: install"
+    )

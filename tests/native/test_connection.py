@@ -27,10 +27,7 @@ from iproto_server.server.limits.connection_deadlines import ConnectionDeadlines
 from iproto_server.server.limits.incoming_limits import IncomingLimits
 from iproto_server.server.limits.rate_limited_log import RateLimitedLog
 from iproto_server.server.requests.dispatcher import Dispatcher
-from tests.compiled import needs_compiled_server
 from tests.native.test_handle import SPACE, _no_coroutines, application, call, request
-
-pytestmark = needs_compiled_server
 
 FRAMES = [b"one", b"two", b"three", b"four"]
 

@@ -13,9 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from iproto_server import Durations, native
-from tests.compiled import needs_compiled_server
-
-pytestmark = needs_compiled_server
 
 EARLIEST = 10**18
 NOW = 1_600_000_000_000_000_000

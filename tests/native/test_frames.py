@@ -11,9 +11,6 @@ from hypothesis import strategies as st
 from iproto_server import native
 from iproto_server.protocol.frames import Frames
 from iproto_server.protocol.framing import FrameDecoder
-from tests.compiled import needs_compiled_server
-
-pytestmark = needs_compiled_server
 
 frames = st.binary(max_size=20)
 steps = st.lists(

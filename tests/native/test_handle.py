@@ -22,11 +22,8 @@ from iproto_server.server.limits.rate_limited_log import RateLimitedLog
 from iproto_server.server.requests.dispatcher import Dispatcher
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.wal import WalMode, WriteAheadLog
-from tests.compiled import needs_compiled_server
 from tests.faulty_disk import FaultyDisk
 from tests.plugins.profiles import examples
-
-pytestmark = needs_compiled_server
 
 SPACE = 600
 

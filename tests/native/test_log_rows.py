@@ -13,10 +13,7 @@ from iproto_server import native
 from iproto_server.storage.log_rows import LogRows
 from iproto_server.storage.xlog import RowType, encode_change
 from iproto_server.storage.xlog.block import BLOCK_SIZE, HEAD_SIZE
-from tests.compiled import needs_compiled_server
 from tests.plugins.profiles import examples
-
-pytestmark = needs_compiled_server
 
 FULL = BLOCK_SIZE - HEAD_SIZE
 """The number of bytes that fill a block."""

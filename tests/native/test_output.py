@@ -11,10 +11,7 @@ from hypothesis import strategies as st
 
 from iproto_server import native
 from iproto_server.server.connection.pending_output import Output
-from tests.compiled import needs_compiled_server
 from tests.plugins.profiles import examples
-
-pytestmark = needs_compiled_server
 
 LARGE = 65537
 """One byte more than what is copied into the output where it is the first."""

@@ -14,11 +14,8 @@ from hypothesis import strategies as st
 from iproto_server import Box, BoxError, ErrorCode
 from iproto_server.protocol.constants import Key, RequestType
 from iproto_server.storage.wal import WalMode
-from tests.compiled import needs_compiled_server
 from tests.native.test_handle import Side, request
 from tests.plugins.profiles import examples
-
-pytestmark = needs_compiled_server
 
 PLAIN, RANKED, HASHED, TRIGGERED, TEMPORARY, BEFORE, PAIRED = range(700, 707)
 SPACES = (PLAIN, RANKED, HASHED, TRIGGERED, TEMPORARY, BEFORE, PAIRED)

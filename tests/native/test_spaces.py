@@ -20,11 +20,8 @@ from iproto_server.box.txn.statement import Statement
 from iproto_server.box.update import Operations, parse_update
 from iproto_server.codec import msgpack as codec
 from iproto_server.errors import ErrorCode
-from tests.compiled import needs_compiled_server
 from tests.native.python_methods import use_python_methods
 from tests.native.test_twins import told
-
-pytestmark = needs_compiled_server
 
 
 class Color(IntEnum):

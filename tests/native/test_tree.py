@@ -1,4 +1,4 @@
-"""The ordered map, compiled and in Python, against a sorted list of entries."""
+"""The engine's ordered map against a sorted list of entries."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import gc
 import itertools
 import random
 import tracemalloc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,15 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iproto_server.box.index import btrees_map, sorted_map
-from tests.compiled import needs_compiled_server
-
-LEAF_ROOM = 128
-"""Of the compiled one."""
-
-TREES = list(dict.fromkeys([sorted_map.Tree, btrees_map.Tree]))
-each_tree = pytest.mark.parametrize("kind", TREES, ids=lambda kind: kind.__mro__[1].__name__)
-only_compiled = needs_compiled_server
+from iproto_server.native._native import Tree
 
 # Few different ones, some of them beginnings of others; none is empty, as no key of an index is.
 keys = st.binary(min_size=1, max_size=2).map(lambda key: key[:1] + b"\x80" + key[1:]) | st.binary(
@@ -37,9 +29,9 @@ def key(number: int) -> bytes:
     return number.to_bytes(4, "big") + b"\x01"
 
 
-def filled(kind: Any, numbers: Any) -> tuple[Any, dict[bytes, bytes]]:
+def filled(numbers: Iterable[int]) -> tuple[Tree, dict[bytes, bytes]]:
     expected = {key(number): b"%d" % number for number in numbers}
-    tree = kind()
+    tree = Tree()
     for each, value in expected.items():
         assert tree.insert(each, value) == 1
     return tree, expected
@@ -64,7 +56,7 @@ def counted() -> Iterator[Callable[[], int]]:
         tracemalloc.stop()
 
 
-def check(tree: Any, expected: dict[bytes, bytes]) -> None:
+def check(tree: Tree, expected: dict[bytes, bytes]) -> None:
     """Check that a tree has these entries and no others, in order."""
     in_order = sorted(expected)
     assert len(tree) == len(expected)
@@ -75,16 +67,15 @@ def check(tree: Any, expected: dict[bytes, bytes]) -> None:
         assert tree[each] == expected[each]
 
 
-@each_tree
 @pytest.mark.parametrize("count", [0, 1, 2, 127, 128, 129, 256, 257, 1000, 5000])
 @pytest.mark.parametrize("order", ["up", "down", "random"])
-def test_entries_that_come_in_any_order(kind: Any, count: int, order: str) -> None:
+def test_entries_that_come_in_any_order(count: int, order: str) -> None:
     numbers = list(range(count))
     if order == "down":
         numbers.reverse()
     elif order == "random":
         random.Random(5).shuffle(numbers)
-    tree, expected = filled(kind, numbers)
+    tree, expected = filled(numbers)
     check(tree, expected)
     random.Random(6).shuffle(numbers)
     for left, number in zip(range(count - 1, -1, -1), numbers, strict=True):
@@ -95,18 +86,16 @@ def test_entries_that_come_in_any_order(kind: Any, count: int, order: str) -> No
     check(tree, {})
 
 
-@each_tree
 @pytest.mark.parametrize("count", [0, 1, 128, 129, 20_000])
-def test_a_tree_made_at_once(kind: Any, count: int) -> None:
+def test_a_tree_made_at_once(count: int) -> None:
     expected = {key(number): b"%d" % number for number in range(count)}
-    tree = kind()
+    tree = Tree()
     tree.load(list(expected), list(expected.values()))
     check(tree, expected)
 
 
-@each_tree
-def test_a_queue_goes_in_at_the_end_and_out_at_the_beginning(kind: Any) -> None:
-    tree, expected = filled(kind, range(300))
+def test_a_queue_goes_in_at_the_end_and_out_at_the_beginning() -> None:
+    tree, expected = filled(range(300))
     for number in range(3000):
         assert tree.first(b"") == (key(number), expected[key(number)])
         del tree[key(number)], expected[key(number)]
@@ -114,16 +103,14 @@ def test_a_queue_goes_in_at_the_end_and_out_at_the_beginning(kind: Any) -> None:
     check(tree, expected)
 
 
-@each_tree
-def test_what_is_there_is_not_inserted_again(kind: Any) -> None:
-    tree, expected = filled(kind, range(10))
+def test_what_is_there_is_not_inserted_again() -> None:
+    tree, expected = filled(range(10))
     assert tree.insert(key(5), b"other") == 0
     check(tree, expected)
 
 
-@each_tree
-def test_what_is_not_there(kind: Any) -> None:
-    tree, expected = filled(kind, range(0, 1000, 2))
+def test_what_is_not_there() -> None:
+    tree, expected = filled(range(0, 1000, 2))
     for number in (-1 % 2**32, 1, 501, 999, 5000):
         assert tree.get(key(number)) is None
         assert tree.get(key(number), b"otherwise") == b"otherwise"
@@ -134,12 +121,11 @@ def test_what_is_not_there(kind: Any) -> None:
     check(tree, expected)
 
 
-@each_tree
 @given(st.lists(st.tuples(st.sampled_from("sidc"), keys, st.binary(max_size=2)), max_size=200), st.data())
 def test_it_does_what_a_sorted_list_does(
-    kind: Any, changes: list[tuple[str, bytes, bytes]], data: st.DataObject
+    changes: list[tuple[str, bytes, bytes]], data: st.DataObject
 ) -> None:
-    tree, expected = kind(), {}
+    tree, expected = Tree(), {}
     for change, each, value in changes:
         if change == "s":
             tree[each] = expected[each] = value
@@ -171,10 +157,9 @@ def test_it_does_what_a_sorted_list_does(
         assert tree.after(low, count) == (behind, [expected[each] for each in behind])
 
 
-@each_tree
 @pytest.mark.parametrize("count", [0, 1, 128, 1000])
-def test_the_last_entry_below_a_key(kind: Any, count: int) -> None:
-    tree, expected = filled(kind, range(0, 2 * count, 2))
+def test_the_last_entry_below_a_key(count: int) -> None:
+    tree, expected = filled(range(0, 2 * count, 2))
     in_order = sorted(expected.items())
     assert tree.last(None) == (in_order[-1] if in_order else None)
     for number in range(0, 2 * count + 2, max(count // 20, 1)):
@@ -182,22 +167,20 @@ def test_the_last_entry_below_a_key(kind: Any, count: int) -> None:
         assert tree.last(key(number)) == (below[-1] if below else None)
 
 
-@each_tree
 @pytest.mark.parametrize("is_descending", [False, True])
 @pytest.mark.parametrize(
     ("offset", "limit"), list(itertools.product([0, 1, 300, 11_000, 12_001], [0, 1, 500, 2**62]))
 )
-def test_values_far_inside(kind: Any, offset: int, limit: int, is_descending: bool) -> None:
-    tree, expected = filled(kind, range(12_000))
+def test_values_far_inside(offset: int, limit: int, is_descending: bool) -> None:
+    tree, expected = filled(range(12_000))
     values = sorted(expected.items(), reverse=is_descending)
     found = tree.range_values(None, None, offset, limit, is_descending)
     assert found == [value for _, value in values[offset:][:limit]]
 
 
-@only_compiled
 @pytest.mark.parametrize("wrong", [None, 5, "text", bytearray(b"key")])
 def test_keys_and_values_are_bytes(wrong: Any) -> None:
-    tree = sorted_map.Tree()
+    tree = Tree()
     for change in (
         lambda: tree.insert(wrong, b"value"),
         lambda: tree.insert(b"key", wrong),
@@ -213,18 +196,16 @@ def test_keys_and_values_are_bytes(wrong: Any) -> None:
     assert len(tree) == 0
 
 
-@only_compiled
 @pytest.mark.parametrize("bad", [(b"", b"", -1, 1, False), (b"", b"", 0, -1, False)])
 def test_counts_are_not_negative(bad: tuple[Any, ...]) -> None:
     with pytest.raises(ValueError, match="not negative"):
-        sorted_map.Tree().range_values(*bad)
+        Tree().range_values(*bad)
 
 
-@only_compiled
 def test_an_entry_belongs_to_the_tree_only_while_it_is_there() -> None:
     with counted() as allocated:
         for _ in range(3):
-            tree, _expected = filled(sorted_map.Tree, range(5000))
+            tree, _expected = filled(range(5000))
             for number in range(0, 5000, 2):
                 del tree[key(number)]
                 tree[key(number + 1)] = b"another %d" % number

@@ -12,15 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iproto_server.native._native import Tree
 from iproto_server.box.key.key_def import KeyDef, distinct_key_of, key_layout
 from iproto_server.box.key.key_encoding import prefix_end
 from iproto_server.box.key.key_part import KeyPart
 from iproto_server.box.types.field_type import FieldType
 from iproto_server.codec import msgpack as codec
-from tests.compiled import needs_compiled_server
-
-pytestmark = needs_compiled_server
+from iproto_server.native._native import Tree
 
 texts = st.text(st.sampled_from("\0\x01ab\xff"), max_size=10)
 edges = [2**bits - less for bits in range(64) for less in (0, 1)]

@@ -30,9 +30,6 @@ from iproto_server.storage.primary_key import first_key
 from iproto_server.storage.xlog import encode_change
 from iproto_server.storage.xlog.block import PLAIN_MARKER, ZSTD_MARKER, with_head
 from tests.codec.test_msgpack import values
-from tests.compiled import needs_compiled_server
-
-pytestmark = needs_compiled_server
 
 odd_values = st.recursive(
     values

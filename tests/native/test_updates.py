@@ -21,10 +21,7 @@ from iproto_server.box.update import (
 )
 from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError
-from tests.compiled import needs_compiled_server
 from tests.native.test_twins import damaged
-
-pytestmark = needs_compiled_server
 
 NAMES = {"id": 0, "one": 1, "two": 2, "é": 3, "\udcff": 4, "[1]": 2}
 EDGES = [

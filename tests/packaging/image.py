@@ -2,7 +2,7 @@
 
 The copy is an overlay over the root directory, in namespaces of its own, so nothing is written into the
 system and no other machine can connect. It needs root. The steps that install Debian's packages are left out:
-what they install is on this machine.
+what they install is on this machine: a C compiler, among others.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from typing import Final
 import pytest
 from dockerfile_parse import DockerfileParser
 
-from iproto_server.native import PURE_PYTHON
 from iproto_server.testing.logged_process import LoggedProcess
 from tests.packaging.project import REPOSITORY
 from tests.programs import require_program
@@ -29,8 +28,8 @@ from tests.programs import require_program
 DOCKER: Final = REPOSITORY / "packaging" / "docker"
 DEBIAN_PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 LIBRARIES: Final = sysconfig.get_path("purelib")
-OFFLINE: Final = {"PIP_NO_INDEX": "1", "PIP_NO_DEPS": "1", "PIP_NO_BUILD_ISOLATION": "0", PURE_PYTHON: "1"}
-"""pip finds setuptools and the libraries in this Python's packages, and nothing is compiled."""
+OFFLINE: Final = {"PIP_NO_INDEX": "1", "PIP_NO_DEPS": "1", "PIP_NO_BUILD_ISOLATION": "0"}
+"""pip finds setuptools and the libraries in this Python's packages."""
 
 KEPT: Final = ("CMD", "ENTRYPOINT", "EXPOSE", "HEALTHCHECK", "STOPSIGNAL", "VOLUME")
 """Instructions that change no file."""

@@ -10,8 +10,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from iproto_server.native import PURE_PYTHON
-
 REPOSITORY: Final = Path(__file__).resolve().parents[2]
 FILES: Final = (
     "CHANGELOG.md",
@@ -48,7 +46,7 @@ def copy_project(copy: Path, folders: Iterable[str]) -> None:
 
 
 def run(*command: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run a program without variables that choose a compiler or pure Python.
+    """Run a program without variables that choose a compiler.
 
     Parameters:
         command: Its command line.
@@ -81,5 +79,5 @@ def pip(*arguments: str | Path, **environment: str) -> subprocess.CompletedProce
 
 
 def _inherited() -> dict[str, str]:
-    chosen = ("CC", "CFLAGS", "LDFLAGS", "PYTHONPATH", PURE_PYTHON)
+    chosen = ("CC", "CFLAGS", "LDFLAGS", "PYTHONPATH")
     return {name: value for name, value in os.environ.items() if name not in chosen}

@@ -465,9 +465,6 @@ class TestTheDisk:
                 database.clock.advance(HOUR)
                 await database.settled()
                 assert database.snapshots == [0, database.lsn]
-                primary = database.box.space.rows.core().primary
-                assert primary is not None
-                assert primary.watch is None
 
         run(scenario())
         assert "No space left on device" in caplog.text

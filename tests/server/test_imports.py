@@ -11,7 +11,6 @@ from typing import Final
 import pytest
 
 from tests.command_line import TIMEOUT
-from tests.compiled import needs_compiled_server
 from tests.conftest import StartServer
 from tests.iproto_client import (
     DELETE,
@@ -36,6 +35,7 @@ from tests.running_server import QUEUE_APPLICATION
 MODULES: Final = "tests.server.modules_application:app"
 
 NOT_FOR_A_START: Final = {
+    "BTrees": "keeps ready tasks of tubes in order",
     "anyio": "belongs to starlette",
     "cronsim": "computes due times of schedules",
     "ctypes": "calls ICU, for indexes with a collation",
@@ -59,6 +59,7 @@ NOT_FOR_A_START: Final = {
     "iproto_server.testing": "is for tests",
     "iproto_server.tools": "is for other commands",
     "rich": "shows tables of operators' commands",
+    "persistent": "belongs to BTrees",
     "prometheus_client": "writes metrics for Prometheus",
     "starlette": "serves HTTP",
     "sysconfig": "finds Python's own modules at a reload",
@@ -68,21 +69,17 @@ NOT_FOR_A_START: Final = {
     "tomllib": "reads a configuration file",
     "uvicorn": "serves HTTP",
     "yaml": "is the format of `cat` and of a configuration file",
+    "zope": "belongs to BTrees",
     "zoneinfo": "computes due times of schedules",
 }
 """Modules, with all that is in them, that a plain server does without, and what they are for."""
 
-NOT_COMPILED: Final = {
-    "BTrees": "is the ordered map of a server that is not compiled",
-    "persistent": "belongs to BTrees",
-    "zope": "belongs to BTrees",
-}
-"""The same for a compiled server."""
-
 NOT_FOR_A_COMMAND: Final = {
+    "BTrees": "is for queues",
     "asyncio": "is for servers",
     "decimal": "is for data",
     "iproto_server.error_codes": "is for data",
+    "iproto_server.native": "is for servers",
     "msgpack": "is for data",
     "rich": "is for tables",
     "ssl": "is for servers",
@@ -120,11 +117,6 @@ def test_a_start_does_without(client: IprotoClient) -> None:
     assert found(NOT_FOR_A_START, modules_of(client)) == {}
 
 
-@needs_compiled_server
-def test_a_compiled_start_does_without(client: IprotoClient) -> None:
-    assert found(NOT_COMPILED, modules_of(client)) == {}
-
-
 @pytest.mark.parametrize(
     "arguments", [("--help",), ("serve", "--help"), ("cat", "--help"), ("top", "--help"), ("--version",)]
 )
@@ -143,7 +135,7 @@ def test_a_command_that_prints_does_without(arguments: tuple[str, ...]) -> None:
         timeout=TIMEOUT,
         check=True,
     )
-    assert found(NOT_FOR_A_COMMAND | NOT_COMPILED, done.stderr.split()) == {}
+    assert found(NOT_FOR_A_COMMAND, done.stderr.split()) == {}
 
 
 def test_requests_import_nothing(client: IprotoClient) -> None:

@@ -23,9 +23,7 @@ def tell(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
     import os
     from zlib import crc32
 
-    import iproto_server.native
     import pyspark_tarantool
-    import pyspark_tarantool.native
 
     found: dict[str, Any] = {"rows": 0, "ids": 0, "payloads": 0}
     for frame in frames:
@@ -34,7 +32,6 @@ def tell(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
         found["payloads"] += sum(crc32(payload.encode()) for payload in frame["payload"])
     # Each executor has one process that all its Python workers come from.
     found |= {"executor": os.getppid(), "package": pyspark_tarantool.__file__}
-    found["compiled"] = iproto_server.native.IS_COMPILED and pyspark_tarantool.native.IS_COMPILED
     yield pd.DataFrame([found])
 
 
@@ -52,7 +49,7 @@ def main(directory: str) -> None:
     try:
         options = {"mode": "snapshot", "space": "things", "partition_bytes": "65536", "unsigned": "bigint"}
         table = started.read.format("tarantool").options(**options).load(directory)
-        found = "rows long, ids long, payloads long, executor long, package string, compiled boolean"
+        found = "rows long, ids long, payloads long, executor long, package string"
         for row in table.mapInPandas(tell, found).collect():
             print(json.dumps(row.asDict()))
     finally:

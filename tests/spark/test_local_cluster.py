@@ -14,8 +14,6 @@ from zlib import crc32
 import pyspark
 import pytest
 
-import iproto_server.native
-import pyspark_tarantool.native
 from tests.programs import REPOSITORY, require_program
 from tests.spark.sink.rows import columns
 from tests.spark.sink.test_snapshot_writer import load
@@ -74,8 +72,6 @@ def test_executors_read_side_by_side_with_what_was_sent_to_them(tmp_path: Path) 
     assert len(parts) >= 4
     assert len({part["executor"] for part in parts}) == 2
     assert all("tarantool-for-spark.zip" in part["package"] for part in parts)
-    is_compiled = iproto_server.native.IS_COMPILED and pyspark_tarantool.native.IS_COMPILED
-    assert all(part["compiled"] == is_compiled for part in parts)
     assert [sum(part[name] for part in parts) for name in ("rows", "ids", "payloads")] == [
         _ROWS,
         sum(number for number, _ in rows),

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-import numpy as np
-
 from iproto_server.box.catalog.system_space_ids import COLLATION, INDEX, SPACE
 from iproto_server.box.update import apply_update, apply_upsert, parse_update
 from iproto_server.codec import msgpack as codec
 from iproto_server.storage.errors import XlogError
 from iproto_server.storage.xlog import Block, Row, RowType, decode_rows
-from pyspark_tarantool.native import IS_COMPILED
 from pyspark_tarantool.source.io.block_filter import BlockFilter
 from pyspark_tarantool.source.io.byte_ranges import FileRange, read_blocks, scan_parts, whole_file
 from pyspark_tarantool.source.io.damage import DamageHandler
@@ -25,10 +22,6 @@ _KEY_SIZES: Final = {SPACE: 1, INDEX: 2, COLLATION: 1}
 """The system spaces that are read, and the number of fields of their primary keys, which come first."""
 
 _DEFINING_BLOCKS: Final = BlockFilter(_KEY_SIZES)
-
-_SPACE_ID: Final = 0x10
-_LARGE: Final = 16 * 1024
-"""Smaller blocks are searched directly; with compiled code, all blocks are."""
 
 
 def read_definitions(
@@ -94,18 +87,7 @@ def _defining_rows(log: DataFile, damage: DamageHandler) -> Iterator[Row]:
 
 def may_define(block: Block) -> bool:
     """Whether a block of a log may contain rows that define spaces; most do not."""
-    payload = block.payload
-    is_searched = IS_COMPILED or len(payload) < _LARGE or _may_define(payload)
-    return is_searched and _DEFINING_BLOCKS.matches(payload)
-
-
-def _may_define(payload: bytes) -> bool:
-    """A faster, weaker check: False if no space id is between 256 and 511."""
-    octets = np.frombuffer(payload, np.uint8)
-    at = np.flatnonzero(octets[:-2] == _SPACE_ID) + 1
-    form = octets.take(at)
-    is_short = (form == 0xCD) & (octets.take(at + 1) == 1)
-    return bool((is_short | (form == 0xCE) | (form == 0xCF)).any())
+    return _DEFINING_BLOCKS.matches(block.payload)
 
 
 def _rows(name: str, block: Block, damage: DamageHandler) -> list[Row]:

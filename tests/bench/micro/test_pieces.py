@@ -11,23 +11,22 @@ import pytest
 
 from bench.lib import calibration
 from bench.micro import __main__ as micro
-from bench.micro.baseline import IMPLEMENTATIONS, BaselineError, Piece, Times, load, median, store
+from bench.micro.baseline import FILE, BaselineError, Piece, Times, load, median, store
 from bench.micro.regressions import Change, changes, report, slower
 
-PURE = "pure Python"
 FRAMES = "bench/micro/test_protocol_pieces.py::test_frame_decode[whole]"
 INSERT = "bench/micro/test_box_pieces.py::test_tree_insert[random]"
 PUT = "bench/micro/test_hot_path.py::test_put"
 
 
 def times(machine_us: float = 4000.0, python: str = "3.11", /, **ns: float) -> Times:
-    """Create times of pure Python, measured at the same speed of the machine."""
+    """Create times that were measured at the same speed of the machine."""
     names = {"frames": FRAMES, "insert": INSERT, "put": PUT}
-    return Times(PURE, python, {names[name]: Piece(time, machine_us) for name, time in ns.items()})
+    return Times(python, {names[name]: Piece(time, machine_us) for name, time in ns.items()})
 
 
 REPORT: Final = {
-    "machine_info": {"implementation": PURE, "python": "3.11"},
+    "machine_info": {"python": "3.11"},
     "benchmarks": [
         {
             "fullname": PUT,
@@ -91,7 +90,7 @@ class TestReport:
     def test_it_has_a_line_for_each_piece(self) -> None:
         now, then = times(8000, put=6000, insert=62.5), times(4000, put=2000, frames=40)
         lines = report(changes(now, then), now, then).splitlines()
-        assert lines[0] == "pure Python: CPU time of one"
+        assert lines[0] == "CPU time of one"
         assert [line.split() for line in lines[5:8]] == [
             ["box:", "tree_insert[random]", "62.5", "new"],
             ["hot", "path:", "put", "6,000", "2,000", "1.50", "SLOWER"],
@@ -114,15 +113,12 @@ class TestBaselines:
     def test_what_is_stored_is_loaded(self, tmp_path: Path) -> None:
         kept = times(put=2000.0, insert=72.5)
         file = store(tmp_path / "baselines", kept)
-        assert file.name == "pure-python.json"
-        assert load(tmp_path / "baselines", PURE) == kept
+        assert file.name == FILE
+        assert load(tmp_path / "baselines") == kept
 
-    def test_each_implementation_has_its_own(self, tmp_path: Path) -> None:
-        store(tmp_path, times(put=1))
-        with pytest.raises(
-            BaselineError, match=r"there is no baseline .*compiled\.json; --store creates one"
-        ):
-            load(tmp_path, "compiled")
+    def test_a_missing_one_is_named(self, tmp_path: Path) -> None:
+        with pytest.raises(BaselineError, match=r"there is no baseline .*pieces\.json; --store creates one"):
+            load(tmp_path)
 
     @pytest.mark.parametrize(
         "text",
@@ -138,21 +134,19 @@ class TestBaselines:
         ],
     )
     def test_a_damaged_or_foreign_file_is_named(self, tmp_path: Path, text: str) -> None:
-        (tmp_path / "pure-python.json").write_text(text)
-        with pytest.raises(
-            BaselineError, match=r"pure-python\.json cannot be used as a baseline: not a baseline"
-        ):
-            load(tmp_path, PURE)
+        (tmp_path / FILE).write_text(text)
+        with pytest.raises(BaselineError, match=r"pieces\.json cannot be used as a baseline: not a baseline"):
+            load(tmp_path)
 
     def test_a_file_that_is_no_text_is_named(self, tmp_path: Path) -> None:
-        (tmp_path / "pure-python.json").write_bytes(b"\xff\xfe\x80")
+        (tmp_path / FILE).write_bytes(b"\xff\xfe\x80")
         with pytest.raises(BaselineError, match="cannot be used as a baseline"):
-            load(tmp_path, PURE)
+            load(tmp_path)
 
     def test_a_directory_in_its_place_is_named(self, tmp_path: Path) -> None:
-        (tmp_path / "pure-python.json").mkdir()
+        (tmp_path / FILE).mkdir()
         with pytest.raises(BaselineError, match="cannot be used as a baseline"):
-            load(tmp_path, PURE)
+            load(tmp_path)
 
     @pytest.mark.parametrize(
         "piece",
@@ -176,21 +170,13 @@ class TestBaselines:
         found["pieces"][PUT] = piece
         file.write_text(json.dumps(found))
         with pytest.raises(BaselineError, match="cannot be used as a baseline"):
-            load(tmp_path, PURE)
+            load(tmp_path)
 
-    def test_that_of_the_other_implementation_is_refused(self, tmp_path: Path) -> None:
-        store(tmp_path, times(put=1)).rename(tmp_path / "compiled.json")
-        with pytest.raises(BaselineError, match="is the baseline of 'pure Python', not of 'compiled'"):
-            load(tmp_path, "compiled")
-
-    @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
-    def test_those_of_the_repository_can_be_loaded_and_tell_nothing_of_the_machine(
-        self, implementation: str
-    ) -> None:
-        kept = load(micro.BASELINES, implementation)
+    def test_that_of_the_repository_can_be_loaded_and_tells_nothing_of_the_machine(self) -> None:
+        kept = load(micro.BASELINES)
         assert PUT in kept.pieces
-        found = json.loads((micro.BASELINES / IMPLEMENTATIONS[implementation]).read_text())
-        assert set(found) == {"format", "implementation", "python", "pieces"}
+        found = json.loads((micro.BASELINES / FILE).read_text())
+        assert set(found) == {"format", "python", "pieces"}
 
 
 class TestMeasuredTimes:
@@ -220,7 +206,7 @@ class TestMeasuredTimes:
 class TestCommand:
     @pytest.fixture
     def arguments(self, tmp_path: Path) -> list[str]:
-        return ["--pure-python", "--baselines", str(tmp_path)]
+        return ["--baselines", str(tmp_path)]
 
     def test_it_reports_and_succeeds(
         self, arguments: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -267,9 +253,9 @@ class TestCommand:
     def test_the_middle_of_some_runs_is_stored(self, arguments: list[str], tmp_path: Path) -> None:
         measure = Measurements(times(put=3000), times(put=1000), times(put=2000))
         assert micro.main([*arguments, "--store"], measure) == 0
-        assert load(tmp_path, PURE) == times(put=2000)
+        assert load(tmp_path) == times(put=2000)
         assert micro.main([*arguments, "--store", "--runs", "1"], Measurements(times(put=5000))) == 0
-        assert load(tmp_path, PURE) == times(put=5000)
+        assert load(tmp_path) == times(put=5000)
 
     def test_a_baseline_of_some_pieces_is_refused(
         self, arguments: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -291,7 +277,7 @@ class TestCommand:
         self, arguments: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         name = "bench/micro/test_protocol_pieces.py::test_request_decode[ping]"
-        store(tmp_path, Times(PURE, "3.11", {name: Piece(1e9, 1)}))
+        store(tmp_path, Times("3.11", {name: Piece(1e9, 1)}))
         assert micro.main([*arguments, "--", name]) == 0
         assert "protocol: request_decode[ping]" in capsys.readouterr().out
 

@@ -256,7 +256,6 @@ def test_results_say_what_they_were_measured_with(results: Results) -> None:
     assert described(results) == "Measured on an unknown machine."
     results.machine = this_machine()
     assert results.machine["cores"] >= 1
-    assert results.machine["ours"] in ("compiled", "in pure Python")
     again = Results.from_json(results.to_json())
     assert again.machine == results.machine
     assert f"Python {platform.python_version()} (" in described(again)
@@ -282,12 +281,12 @@ def test_profile_guided_optimization_is_recognized(
 def test_markdown_has_the_goals_first_and_what_is_missing_last(results: Results) -> None:
     results.machine = {
         **{"python": "3.11.2", "executable": "/python3", "pgo": True},
-        **{"ours": "compiled", "cores": 2, "system": "Linux"},
+        **{"cores": 2, "system": "Linux"},
     }
     results.notes.append("Left out: tubes")
     lines = markdown(results).splitlines()
     assert lines[:7] == [
-        "Measured with Python 3.11.2 (/python3, built with PGO), ours compiled, on 2 processors, Linux.",
+        "Measured with Python 3.11.2 (/python3, built with PGO), on 2 processors, Linux.",
         "",
         "Goals:",
         "",

@@ -18,7 +18,6 @@ from iproto_server.box.memtx.indexed_space import IndexedSpace
 from iproto_server.box.tuple.format import Format
 from iproto_server.codec import msgpack as codec
 from tests.box.boxes import new_box
-from tests.compiled import needs_compiled_server
 
 VALUES = st.one_of(
     st.none(),
@@ -150,7 +149,6 @@ class TestFormats:
 
 
 class TestIndexes:
-    @needs_compiled_server
     @pytest.mark.parametrize("kind", ["TREE", "HASH"])
     @given(
         st.lists(st.tuples(st.one_of(st.text(max_size=2), st.integers(0, 5)), st.integers(0, 3)), max_size=8),

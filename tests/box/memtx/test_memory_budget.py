@@ -12,14 +12,12 @@ from typing import Any
 import pytest
 
 from iproto_server import Box, BoxError, ErrorCode, Space
-from iproto_server.native import _native as engine_memory
 from iproto_server.box.memtx.consistency import faults_of
-from iproto_server.box.memtx.memory_budget import MemoryBudget, budget
+from iproto_server.box.memtx.memory_budget import budget
 from iproto_server.box.memtx.read_view import ReadView
-from iproto_server.native import IS_COMPILED
+from iproto_server.native import _native as engine_memory
 from tests.box.boxes import new_box
 from tests.box.refusal import refusal
-from tests.compiled import needs_compiled_server
 
 MEBIBYTE = 2**20
 PAGE = 64 * 1024
@@ -91,7 +89,6 @@ def fill(space: Space, size: int = 500) -> int:
     return next(numbers) - 1
 
 
-@needs_compiled_server
 class TestALimit:
     @every_kind
     def test_new_rows_are_refused_within_it(
@@ -277,7 +274,6 @@ class TestALimit:
         assert engine_memory.memory_allows(0, 2**40, 10, 2**40, False)
 
 
-@needs_compiled_server
 def test_rows_of_hash_indexes_are_in_the_engine() -> None:
     box, _ = new_box()
     space = hashed(box)
@@ -299,7 +295,6 @@ def test_rows_of_hash_indexes_are_in_the_engine() -> None:
     assert engine_memory.memory_usage()[1] - before < 500
 
 
-@needs_compiled_server
 def test_wrong_arguments_are_refused() -> None:
     for arguments in ((), (1,), (-1, 0), (10, 20), ("1", 0), (2**64, 0), (10, -1)):
         with pytest.raises((TypeError, ValueError, OverflowError)):
@@ -318,19 +313,12 @@ def test_wrong_arguments_are_refused() -> None:
     assert engine_memory.memory_allows(0, 2**40, 1, 0, False)
 
 
-@pytest.mark.skipif(IS_COMPILED, reason="there is a limit in the compiled engine")
-def test_pure_python_has_no_limit() -> None:
-    with pytest.raises(RuntimeError, match="compiled"):
-        MemoryBudget().set_limit(100 * MEBIBYTE)
-
-
 def take_all(limit: Callable[[int], None]) -> None:
     """Limit the memory to a byte."""
     gc.collect()
     limit(1 - budget.held())
 
 
-@needs_compiled_server
 class TestExemptions:
     @every_kind
     def test_updates_through_their_facade_are_made(

@@ -175,30 +175,6 @@ class TestChangesDuringTheWalk:
 
 class TestViews:
     @pytest.mark.parametrize("kind", ["tree", "hash"])
-    def test_an_index_gets_its_functions_back_when_none_is_open_in_pure_python(
-        self, monkeypatch: pytest.MonkeyPatch, kind: str
-    ) -> None:
-        monkeypatch.setattr("iproto_server.box.index.tree_index.open_view", None)
-        box, _ = new_box()
-        space = numbers(box, 10, kind)
-        primary = space.core().primary
-        assert primary is not None
-        functions = (primary.set, primary.insert, primary.remove)
-        view = ReadView([space.core()])
-        other = ReadView([space.core()])
-        assert primary.set != functions[0]
-        space.index["primary"].rename("renamed")
-        renamed = space.core().primary
-        assert renamed is not None
-        list(view.slices())
-        assert renamed.watch is not None
-        other.close()
-        other.close()
-        for index in (primary, renamed):
-            assert (index.set, index.insert, index.remove) == functions
-            assert index.watch is None
-
-    @pytest.mark.parametrize("kind", ["tree", "hash"])
     def test_nothing_is_kept_after_one_was_closed(self, kind: str) -> None:
         box, _ = new_box()
         space = numbers(box, 10, kind)
@@ -354,10 +330,9 @@ class TestAnything:
 
 
 def check_indexes(space: Any) -> None:
-    """Check that all indexes of a space hold the same rows, without an active watch."""
+    """Check that all indexes of a space hold the same rows."""
     rows = dict(space.primary.items()) if space.primary is not None and space.engine == "memtx" else {}
     for index in space.indexes.values():
-        assert index.watch is None
         if index.id and rows:
             assert sorted(value for _, value in index.items()) == sorted(rows)
             for key, primary_key in index.items():

@@ -7,13 +7,10 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from iproto_server import ErrorCode, ManualClock, QueueState, TaskState
-from iproto_server.native._native import set_memory_limit
 from iproto_server.box.memtx.memory_budget import budget
+from iproto_server.native._native import set_memory_limit
 from tests.box.refusal import refusal
-from tests.compiled import needs_compiled_server
 from tests.queue_lua_compat.policies.worlds import DELAYING, FAILURES, KINDS, TTR, World
-
-pytestmark = needs_compiled_server
 
 POLICIES: dict[str, dict[str, object]] = {
     "none": {},

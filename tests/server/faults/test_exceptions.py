@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 import uvloop
 
-from iproto_server.native import PURE_PYTHON
 from tests.box15_client import CALL as CALL_15
 from tests.box15_client import Client15, call_body
 from tests.command_line import run_process
@@ -43,14 +42,11 @@ UNREADABLE = "UnreadableBoxError"
 """A `BoxError`, which is sent as it is, and not logged."""
 
 
-@pytest.fixture(scope="module", params=["compiled", "python"])
-def server(
-    tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
-) -> Iterator[RunningServer]:
-    environment = {PURE_PYTHON: "1"} if request.param == "python" else {}
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     options = ["--listen-1-5", "127.0.0.1:0"]
     directory = tmp_path_factory.mktemp("server")
-    with RunningServer(directory, [APPLICATION], options, environment=environment) as server:
+    with RunningServer(directory, [APPLICATION], options) as server:
         yield server
 
 

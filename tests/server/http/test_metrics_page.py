@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
 
-from tests.compiled import needs_compiled_server
 from tests.conftest import StartServer
 from tests.iproto_client import (
     BEGIN,
@@ -196,7 +195,6 @@ def test_spaces_and_indexes(client: IprotoClient, port: int) -> None:
         assert told["tnt_space_total_bsize"][space] == told["tnt_space_bsize"][space] + sum(indexes)
 
 
-@needs_compiled_server
 def test_indexes_have_a_size(client: IprotoClient, port: int) -> None:
     for number in range(1000):
         client.call("queue.put", number)
@@ -213,7 +211,6 @@ def test_memory_is_that_of_box(client: IprotoClient, port: int) -> None:
 
 
 @pytest.mark.parametrize("options", [(), ("--memtx-memory", "64M")])
-@needs_compiled_server
 def test_ratios_follow_the_data(start_server: StartServer, options: Sequence[str]) -> None:
     server = start_server([QUEUE_APPLICATION], [*HTTP, *options])
     port = http_port(server)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -13,11 +10,9 @@ from pathlib import Path
 import pytest
 
 from iproto_server.box.memtx.memory_budget import budget
-from iproto_server.native import PURE_PYTHON
 from tests.box15_client import INSERT as INSERT_15
 from tests.box15_client import PING as PING_15
 from tests.box15_client import Client15, insert_body, u64
-from tests.compiled import needs_compiled_server
 from tests.conftest import StartServer
 from tests.iproto_client import (
     DELETE,
@@ -32,7 +27,6 @@ from tests.iproto_client import (
     Answer,
     IprotoClient,
 )
-from tests.programs import REPOSITORY
 from tests.running_server import RunningServer
 from tests.server.in_process import ServerInProcess
 from tests.server.memory_application import SPACE, app
@@ -84,7 +78,6 @@ def delete(client: IprotoClient, number: int) -> Answer:
     return client.request(DELETE, {SPACE_ID: SPACE, KEY: [number]})
 
 
-@needs_compiled_server
 class TestAFullServer:
     def test_refuses_changes_that_need_memory(self, client: IprotoClient) -> None:
         count = fill(client)
@@ -188,7 +181,6 @@ class TestAFullServer:
         assert client.call("box.snapshot").data == ["ok"]
 
 
-@needs_compiled_server
 class TestARecoveredServer:
     def test_may_hold_more_than_its_limit(self, start_server: StartServer, tmp_path: Path) -> None:
         server = start_server([APPLICATION], work_dir=tmp_path)
@@ -211,7 +203,6 @@ class TestARecoveredServer:
         assert "exceeds memtx_memory" not in server.process.output
 
 
-@needs_compiled_server
 class TestTheOptionWhileTheServerRuns:
     def test_it_grows(self, client: IprotoClient) -> None:
         count = fill(client)
@@ -243,7 +234,6 @@ class TestTheOptionWhileTheServerRuns:
             assert insert(client, 1, 2 * LIMIT).ok
 
 
-@needs_compiled_server
 def test_refusals_and_memory_are_counted(tmp_path: Path) -> None:
     with ServerInProcess(tmp_path, [app], memtx_memory=LIMIT) as server, server.connect() as client:
 
@@ -257,19 +247,3 @@ def test_refusals_and_memory_are_counted(tmp_path: Path) -> None:
         assert found["server.refused.memtx_memory"] == 1
         assert 0 < found["server.memtx.items_used"] < found["server.memtx.arena_size"]
     assert budget.limit is None
-
-
-def test_pure_python_refuses_the_option(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "iproto_server", "serve", "--memtx-memory", "64M"]
-    environment = {**os.environ, PURE_PYTHON: "1", "PYTHONPATH": str(REPOSITORY)}
-    done = subprocess.run(
-        [*command, "--work-dir", str(tmp_path)],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
-    assert done.returncode == 2
-    assert done.stderr.startswith("iproto-server: memtx_memory needs the compiled modules")
-    assert list(tmp_path.iterdir()) == []

@@ -30,12 +30,9 @@ from iproto_server.storage.recovery import log_replay, snapshot_rows
 from iproto_server.storage.recovery.recovery import recover
 from iproto_server.storage.snapshot import tuples_of
 from iproto_server.storage.xlog import FileType, RowEncoder, RowType, XlogWriter, delete_body, insert_body
-from tests.compiled import needs_compiled_server
 from tests.plugins.profiles import examples
 from tests.storage.databases import JOBS, jobs_box, start
 from tests.storage.files import TIMESTAMP, Request, deletion, header, insertion, replacement, update, upsert
-
-pytestmark = needs_compiled_server
 
 MANY, NUMBERED, HASHED = 600, 601, 602
 

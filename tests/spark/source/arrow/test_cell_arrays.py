@@ -24,9 +24,6 @@ from pyspark_tarantool.source.arrow.cell_arrays import (
 )
 from pyspark_tarantool.source.decode import packed as packed_values
 from pyspark_tarantool.source.decode.packed import Buffer, Cells, quick_raws
-from tests.compiled import needs_compiled_spark
-
-pytestmark = needs_compiled_spark
 
 MAKERS = [
     partial(integers, arrow=pa.int64()),

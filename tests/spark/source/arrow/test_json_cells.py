@@ -13,9 +13,6 @@ from hypothesis import strategies as st
 from iproto_server.codec import msgpack as codec
 from pyspark_tarantool.source.arrow.json_text import json_array, json_cells, quick_json
 from pyspark_tarantool.source.decode.packed import Buffer, Cells
-from tests.compiled import needs_compiled_spark
-
-pytestmark = needs_compiled_spark
 
 TEXTS = (
     st.text()

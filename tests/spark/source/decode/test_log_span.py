@@ -15,7 +15,6 @@ from iproto_server.storage.xlog.decoder import decode_rows
 from pyspark_tarantool.source.decode.log_span import ContinuityCheck, LogSpan
 from pyspark_tarantool.source.decode.row_scanner import is_whole
 from pyspark_tarantool.source.io.data_files import DataFile
-from tests.compiled import needs_compiled_spark
 from tests.spark.source.logged import changes_in, row_of, rows_in
 from tests.storage.files import TIMESTAMP, deletion, header, insertion, update
 
@@ -64,7 +63,6 @@ class TestContinuity:
             assert is_taken or not is_sorted
             assert not is_taken or together._clock == one_by_one._clock
 
-    @needs_compiled_spark
     def test_members_are_counted_each_for_itself(self) -> None:
         places = [(1, 301), (2, 501), (1, 302), (2, 502)]
         payload = b"".join(encode_row(row_of(insertion(SPACE, 1), *place)) for place in places)

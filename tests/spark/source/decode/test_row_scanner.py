@@ -12,19 +12,17 @@ from hypothesis import strategies as st
 from iproto_server.codec import msgpack as codec
 from iproto_server.storage.errors import XlogError
 from iproto_server.storage.xlog import Block, RowEncoder, decode_rows, encode_row
-from pyspark_tarantool.native import IS_COMPILED
 from pyspark_tarantool.source.decode.log_rows import _CELLS, _NUMBERS, LogRows
 from pyspark_tarantool.source.decode.packed import Buffer
 from pyspark_tarantool.source.decode.row_scanner import _searched_rows, plain_rows, quick_rows, read_rows
 from pyspark_tarantool.source.io.damage import DamageHandler
 from pyspark_tarantool.source.options import OnDamaged
-from tests.compiled import needs_compiled_spark
 from tests.spark.source.logged import row_of
 from tests.storage.files import TIMESTAMP, deletion, insertion, replacement, update, upsert
 
 Find = Callable[[Buffer, int], LogRows | None]
 
-FINDERS: Final = [_searched_rows, *([plain_rows] if IS_COMPILED else [])]
+FINDERS: Final = [_searched_rows, plain_rows]
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats() | st.text() | st.binary(),
@@ -87,7 +85,6 @@ def test_rows_are_as_they_are_one_by_one(find: Find, payload: bytes, items: int)
         assert told(rows, items) == told(LogRows.of(decode_rows(payload)), items)
 
 
-@needs_compiled_spark
 class TestCompiledCode:
     def test_finds_rows_of_several_members_with_numbers_of_several_sizes(self) -> None:
         """For which numpy has to search in halves, down to single rows."""

@@ -23,7 +23,6 @@ from pyspark_tarantool.source.decode.snapshot_rows import (
 )
 from pyspark_tarantool.source.io.damage import DamageHandler
 from pyspark_tarantool.source.options import OnDamaged
-from tests.compiled import needs_compiled_spark
 from tests.storage.files import TIMESTAMP
 
 Find = Callable[[Buffer, int, int], Tuples | None]
@@ -137,7 +136,6 @@ class TestPlainTuples:
         assert find(Buffer(row), 5, 1) is None
 
 
-@needs_compiled_spark
 class TestCompiledCode:
     def test_finds_what_numpy_has_to_look_for_in_a_tuple(self) -> None:
         """A tuple that holds a row makes numpy give up."""

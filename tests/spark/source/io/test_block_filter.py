@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from iproto_server.codec import msgpack as codec
 from pyspark_tarantool.source.io.block_filter import BlockFilter, quick_search
-from tests.compiled import needs_compiled_spark
 
 octets = st.sampled_from([0x10, 0x11, 0xCC, 0xCD, 0xCE, 0xCF, 0x00, 0x01, 0x02, 0x18, 0x7F])
 
@@ -24,7 +23,6 @@ def test_a_block_with_a_row_of_the_space_has_it(space_id: int, before: bytes, be
     assert not block_filter.matches(before + b"\x11" + codec.pack(space_id)[:-1])
 
 
-@needs_compiled_spark
 class TestCompiledCode:
     @given(
         data=st.lists(octets).map(bytes),

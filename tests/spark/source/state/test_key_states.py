@@ -21,9 +21,6 @@ from pyspark_tarantool.source.state.key_states import (
     quick_operations,
     record,
 )
-from tests.compiled import needs_compiled_spark
-
-pytestmark = needs_compiled_spark
 
 KEYS = st.one_of(st.binary(max_size=2), st.binary(min_size=7, max_size=30))
 STATES: st.SearchStrategy[KeyState] = st.sampled_from([b"a row", b"another", OTHER_TASK, None, []])

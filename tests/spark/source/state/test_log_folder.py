@@ -18,7 +18,6 @@ from pyspark_tarantool.source.decode.packed import Buffer
 from pyspark_tarantool.source.errors import SourceError
 from pyspark_tarantool.source.schema.definitions import SpaceDefinition
 from pyspark_tarantool.source.state.log_folder import LogFolder, NeedsFullReplay
-from tests.compiled import needs_compiled_spark
 from tests.spark.source.logged import changes_in, row_of, rows_in
 from tests.storage.files import TIMESTAMP, deletion, insertion, replacement, update, upsert
 
@@ -122,8 +121,6 @@ def test_rows_found_together_have_the_same_states(kind: str, data: st.DataObject
 
 class TestPackedRows:
     """Rows of a log that are taken as they are packed."""
-
-    pytestmark = needs_compiled_spark
 
     @pytest.mark.parametrize("kind", KEYS)
     @given(data=st.data())
