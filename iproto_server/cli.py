@@ -48,10 +48,12 @@ _TOOLS = {
 }
 """The modules of the other commands."""
 
-_COLLECT_AFTER: Final = 10_000
-"""New objects before a garbage collection of the youngest ones, which takes up to a millisecond.
+_COLLECT_AFTER: Final = 10_000, 0, 120
+"""New objects before a garbage collection of the youngest ones, which takes a millisecond or two.
 
-Python's default of 700 costs a tenth of a cycle of the queue, and higher values gain nothing more.
+Python's default of 700 costs a tenth of a cycle of the queue, and higher values gain nothing more. Every
+second collection also looks at what the one before has left; by default, every eleventh looks at what ten
+have left. The last number keeps Python's rate of full collections: one for about 1,200,000 new objects.
 Applications are imported later, so they may set other values.
 """
 
@@ -254,7 +256,7 @@ def _serve(config: Config, modules: ApplicationModules) -> int:
     from iproto_server.storage.errors import StorageError
 
     gc.freeze()
-    gc.set_threshold(_COLLECT_AFTER)
+    gc.set_threshold(*_COLLECT_AFTER)
     gc.enable()
     try:
         # No local name for the applications, because it would keep them alive after a reload.

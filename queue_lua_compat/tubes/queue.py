@@ -5,6 +5,7 @@ Source: README of github.com/tarantool/queue, "Using the queue module".
 
 from __future__ import annotations
 
+import gc
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -54,7 +55,7 @@ _TUTORIALS: Final = frozenset({"queue", "queue_dlq"})
 _LOGGED_TUBES: Final = 3
 """Maximum number of lines in the log about the end of a session."""
 
-_TUBES: Final = 25
+_TUBES: Final = 15
 """The number of tubes that start or stop in a slice of a reload, some 100 µs each."""
 
 _Taken = tuple[str, int, Any]
@@ -137,7 +138,7 @@ class Queue:
         """Stop when a reload has replaced this code: no new calls come here, and the tubes stop in slices."""
         if self._state == _RUNNING:
             self._end()
-            box.in_slices(self._stop_steps(), size=_TUBES)
+            box.in_slices(self._discard_steps(), size=_TUBES)
 
     def _setup_undone(self) -> None:
         self._state = _INIT
@@ -199,6 +200,10 @@ class Queue:
         last: Tuple | None = None
         has_all = True
         while page := self._box.space[QUEUE].select(limit=_TUBES, after=last):
+            if not self._is_in_setup:
+                # Tubes stay. As old ones are freed meanwhile, Python would count few new objects, and then
+                # look at those of thousands of tubes at once.
+                gc.freeze()
             for last in page:
                 if self.tube.start_stored is None:
                     return  # the queue has stopped
@@ -248,16 +253,17 @@ class Queue:
 
     def _stop(self) -> None:
         self._end()
-        self._box.in_one_slice(self._stop_steps())
+        for tube in self.tube.values():
+            tube.stop()
 
     def _end(self) -> None:
         self.tube.start_stored = None
         self._sessions.stop()
         self._state = _WAITING
 
-    def _stop_steps(self) -> Steps[None]:
-        for tube in list(self.tube.values()):
-            tube.stop()
+    def _discard_steps(self) -> Steps[None]:
+        while self.tube:
+            self.tube.popitem()[1].discard()
             yield
 
     def _status_changed(self, key: str, status: object) -> None:

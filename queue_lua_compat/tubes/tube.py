@@ -124,6 +124,15 @@ class Tube(BulkCalls):
         self.raw.stop()
         unfollow(self.box, self.name, self._row_changed)
 
+    def discard(self) -> None:
+        """Stop for good: a reload has replaced this code, and the queue does not run any more.
+
+        Without its driver and its policy, which refer to the tube, it is freed at once. The garbage collector
+        would have to look at all tubes.
+        """
+        self.stop()
+        del self.raw, self.policy
+
     def release_orphans(self) -> None:
         """Release the taken tasks without an existing session."""
         released = 0

@@ -153,7 +153,7 @@ class TestGuest:
 class TestApplications:
     def test_garbage_is_collected_less_often_than_by_default(self, start_server: StartServer) -> None:
         with IprotoClient.at(start_server([APPLICATION]).address) as client:
-            assert client.call("collect_after").data == [[10_000, 10, 10]]
+            assert client.call("collect_after").data == [[10_000, 0, 120]]
 
     def test_garbage_is_collected_as_often_as_an_application_wants(
         self, start_server: StartServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -164,7 +164,7 @@ class TestApplications:
         monkeypatch.syspath_prepend(tmp_path)
         server = start_server([APPLICATION, "collecting:app"])
         with IprotoClient.at(server.address) as client:
-            assert client.call("collect_after").data == [[500, 10, 10]]
+            assert client.call("collect_after").data == [[500, 0, 120]]
 
     def test_two_that_claim_one_name_are_told_apart_at_the_start(self, tmp_path: Path) -> None:
         (tmp_path / "other.py").write_text(

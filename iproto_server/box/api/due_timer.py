@@ -103,6 +103,8 @@ class DueTimer:
         self._cancel_pauses()
         self.set(math.inf)
         self._is_stopped = True
+        # Usually a method of an object that has the timer: without this cycle both are freed at once.
+        self._on_due = _nothing_due
 
     def schedule(self, moment: float) -> None:
         """Schedule a deadline for when the running transaction has committed.
@@ -311,3 +313,7 @@ class DueTimer:
             self.run()
         else:
             self.set(moment)
+
+
+def _nothing_due() -> float:
+    return math.inf

@@ -7,6 +7,7 @@ sessions, waiters and objects of `Box.keep` stay.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Any
 
 from iproto_server.box.api.core import BoxCore
 from iproto_server.box.txn.trigger import TriggerList
@@ -25,6 +26,8 @@ class CodeGeneration:
         self._box = box
         self._changed: dict[TriggerList, None] = {}
         self._put_back: list[Callable[[], None]] = []
+        # Triggers and their undo functions, which follow their list: a tuple each would take twice the time.
+        self._removed: list[Any] = []
         self._watchers, box.local_watchers = box.local_watchers, {}
         box.generation += 1
         self._is_reverted = False
@@ -51,6 +54,9 @@ class CodeGeneration:
         TriggerList.about_to_change = None
         for put_back in self._put_back:
             put_back()
+        parts = iter(self._removed)
+        for triggers, functions, undos in zip(parts, parts, parts, strict=True):
+            triggers.restore(functions, undos)
         for watcher in self._box.local_watchers:
             watcher.pause()
         self._box.local_watchers = self._watchers
@@ -66,4 +72,5 @@ class CodeGeneration:
     def _remove_unchanged(self, lists: Iterable[TriggerList]) -> None:
         for triggers in lists:
             if triggers.functions and triggers not in self._changed:
-                self._put_back.append(triggers.remove_all())
+                self._removed.append(triggers)
+                self._removed += triggers.remove_all()

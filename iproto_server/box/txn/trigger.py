@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, ClassVar
+from types import MappingProxyType
+from typing import Any, ClassVar, Final
 
 logger = logging.getLogger("iproto_server.trigger")
 
 Trigger = Callable[..., Any]
+
+_NO_UNDOS: Final[Mapping[Trigger, Trigger]] = MappingProxyType({})
 
 
 class TriggerList:
@@ -26,7 +29,7 @@ class TriggerList:
 
     def __init__(self) -> None:
         self.functions: tuple[Trigger, ...] = ()
-        self._undos: dict[Trigger, Trigger] = {}
+        self._undos = _NO_UNDOS
         self._outgoing: tuple[Trigger, ...] = ()
         self._is_taken_over = False
 
@@ -76,9 +79,10 @@ class TriggerList:
                 for replacement in ([new] if function == old else [function])
                 if replacement is not None
             )
-            self._undos.pop(old, None)
+            if old in self._undos:
+                self._undos = {each: undo for each, undo in self._undos.items() if each != old}
         if new is not None and undo is not None:
-            self._undos[new] = undo
+            self._undos = {**self._undos, new: undo}
         return new
 
     def start_replacement(self) -> Callable[[], None]:
@@ -89,20 +93,18 @@ class TriggerList:
 
         Returns: a function that restores the present list.
         """
-        functions, undos = self.functions, self._undos
-        self._undos = dict(undos)
-        self._outgoing = functions
+        self._outgoing = self.functions
         self._is_taken_over = False
+        return partial(self.restore, self.functions, self._undos)
 
-        return partial(self._set_all, functions, undos)
-
-    def remove_all(self) -> Callable[[], None]:
-        """Remove all triggers. Returns: a function that restores them."""
-        put_back = partial(self._set_all, self.functions, self._undos)
+    def remove_all(self) -> tuple[tuple[Trigger, ...], Mapping[Trigger, Trigger]]:
+        """Remove all triggers. Returns: the arguments of `restore`."""
+        removed = self.functions, self._undos
         self._clear()
-        return put_back
+        return removed
 
-    def _set_all(self, functions: tuple[Trigger, ...], undos: dict[Trigger, Trigger]) -> None:
+    def restore(self, functions: tuple[Trigger, ...], undos: Mapping[Trigger, Trigger]) -> None:
+        """Restore the triggers of an earlier moment."""
         self.functions, self._undos, self._outgoing = functions, undos, ()
 
     def finish_replacement(self) -> None:
@@ -113,7 +115,7 @@ class TriggerList:
 
     def _clear(self) -> None:
         self.functions = ()
-        self._undos = {}
+        self._undos = _NO_UNDOS
 
     def undo(self, ran: tuple[Trigger, ...], *args: object) -> None:
         """Call the undo functions of the triggers in `ran`, the last first."""

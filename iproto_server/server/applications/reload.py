@@ -13,6 +13,7 @@ import asyncio
 import gc
 import logging
 import signal
+import sys
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -37,6 +38,10 @@ logger = logging.getLogger("iproto_server.server")
 
 SIGNAL_PAUSE: Final = 1.0
 """Seconds after a reload in which signals wait, so that many of them make one reload."""
+MANY_BLOCKS: Final = 1_000_000
+"""The number of Python's blocks of memory from which on old code is not freed after each reload."""
+UNCOLLECTED_MAX: Final = 10
+"""The number of reloads after which old code, some 1.5 MB per reload, is freed in any case."""
 LAST_GRACE = 0.5
 """Seconds for a reload to end after the stop of the server has cancelled it."""
 
@@ -85,6 +90,7 @@ class Reload:
         self._waiting: asyncio.Task[int] | None = None
         self._signal_timer: Timer | None = None
         self._signals_wait_until = 0.0
+        self._uncollected = 0
         calls.own.update({RELOAD: self._called, RELOAD_COUNT: self._count})
 
     # -- requests for a reload --
@@ -169,12 +175,25 @@ class Reload:
                 raise BoxError.procedure(failure) from error
             finally:
                 self._signals_wait_until = self._now() + SIGNAL_PAUSE
-                asyncio.get_running_loop().call_soon(_collect)
+                asyncio.get_running_loop().call_soon(self._collect)
             seconds = self._now() - begun
             logger.info("reloaded in %.1f ms, this is generation %d", seconds * 1000, self._box.generation)
             self.failure = None
             self._manager.reloaded()
             return self._box.generation
+
+    def _collect(self) -> None:
+        """Free the old code, which has reference cycles; exempt the other objects from later collections.
+
+        A collection looks at all objects in one piece. If there are many, it waits until several generations
+        can be freed.
+        """
+        self._uncollected += 1
+        if self._uncollected == UNCOLLECTED_MAX or sys.getallocatedblocks() <= MANY_BLOCKS:
+            self._uncollected = 0
+            gc.unfreeze()
+            gc.collect()
+        gc.freeze()
 
     def _check_running(self) -> None:
         if self._state.is_stopping:
@@ -295,10 +314,3 @@ def _answer(waiter: Waiter, task: asyncio.Task[int]) -> None:
         waiter.finish(task.result())
     else:
         waiter.finish(error=error)
-
-
-def _collect() -> None:
-    """Free the old code, which has reference cycles; exempt the other objects from later collections."""
-    gc.unfreeze()
-    gc.collect()
-    gc.freeze()

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from iproto_server.importer import ApplicationModules
+from iproto_server.server.applications import reload
 from tests.iproto_client import CALL, FUNCTION_NAME, TUPLE, IprotoClient
 from tests.server.in_process import ServerInProcess
 
@@ -111,6 +112,8 @@ def failure_of_reload(client: IprotoClient) -> str:
 def code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Reloadable]:
     """The files; modules that were imported of them are forgotten afterwards."""
     (tmp_path / "code").mkdir()
+    # The test's process has many objects of its own.
+    monkeypatch.setattr(reload, "MANY_BLOCKS", sys.maxsize)
     monkeypatch.syspath_prepend(str(tmp_path / "code"))
     try:
         with ExitStack() as running:

@@ -9,6 +9,7 @@ from textwrap import dedent
 
 import pytest
 
+from iproto_server.server.applications import reload
 from tests.server.applications.reloadable import Reloadable, code
 
 __all__ = ["code"]
@@ -140,6 +141,20 @@ class TestMemory:
             client.call("package.reload")
         client.call("mark")
         assert [mark() for mark in marks] == [None, None, None]
+
+    def test_with_many_objects_old_modules_are_freed_together(
+        self, code: Reloadable, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(reload, "MANY_BLOCKS", 0)
+        code.write(self.CLASS)
+        client = code.start()
+        marks = []
+        for number in range(1, reload.UNCOLLECTED_MAX + 1):
+            marks.append(weakref.ref(sys.modules["reloaded_jobs"].Mark))
+            client.call("package.reload")
+            assert client.call("mark").data == ["marked"]
+            left = sum(mark() is not None for mark in marks)
+            assert left == (number if number < reload.UNCOLLECTED_MAX else 0)
 
     @pytest.mark.slow
     @pytest.mark.parametrize("last", ["", "1 / 0\n", "app.setup(lambda box: 1 / 0)\n"])
