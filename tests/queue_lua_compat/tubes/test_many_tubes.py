@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import pytest
 
-from iproto_server import ManualClock, Timer, Waiter
+from iproto_server import Box, ManualClock, Timer, Waiter
 from queue_lua_compat.tubes.queue import Queue
 from queue_lua_compat.tubes.tube import Tube
 from tests.queue_lua_compat.tubes.tubes_server import Client, TubesServer, answered
@@ -182,6 +182,28 @@ def test_old_tubes_are_freed_without_the_garbage_collector(kind: str) -> None:
         assert (tube(), driver()) == (None, None)
     finally:
         gc.enable()
+
+
+def test_a_setup_that_fails_leaves_all_tubes_to_the_old_code(server: TubesServer, stops: list[Tube]) -> None:
+    client, worker = Client(server), Client(server)
+    waiters = [worker.call(f"queue.tube.{name}:take", 60) for name in ("tube000", LAST)]
+    client.call("queue.tube.tube001:put", "delayed", {"delay": 0.0005})
+    old = server.queue
+
+    def fail(box: Box) -> None:
+        raise ZeroDivisionError
+
+    server.when_made = lambda: server.application.setup(fail)
+    with pytest.raises(ZeroDivisionError):
+        server.reload()
+    finish(server)
+    assert server.queue is old
+    assert len(old.tube) == TUBES
+    assert set(stops).isdisjoint(old.tube.values())
+    for name, waiter in zip(("tube000", LAST), waiters, strict=True):
+        client.call(f"queue.tube.{name}:put", name)
+        assert answered(waiter)[2] == name
+    assert client.call("queue.tube.tube001:take", 0)[2] == "delayed"
 
 
 def test_a_tube_may_be_dropped_before_it_has_started(server: TubesServer) -> None:

@@ -96,18 +96,26 @@ class TubesServer:
         self._start(settings)
 
     def reload(self) -> None:
-        """Reload the code."""
-        before = self.application
+        """Reload the code; if a setup raises, the old code stays in force."""
+        before, served = self.application, (self.application, self.queue, self.procedures)
         generation: CodeGeneration | None = None
 
         def set_up() -> None:
             nonlocal generation
             generation = CodeGeneration(self.box)
             self._make()
-            for setup in self.application.setups:
-                setup(self.box)
+            try:
+                for setup in self.application.setups:
+                    setup(self.box)
+            except BaseException:
+                generation.revert()
+                raise
 
-        self.as_server(set_up)
+        try:
+            self.as_server(set_up)
+        except BaseException:
+            self.application, self.queue, self.procedures = served
+            raise
         assert generation is not None
         generation.complete()
         for replaced in before.reloads:
