@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import gc
 import logging
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from itertools import islice
@@ -26,17 +25,16 @@ from iproto_server import (
 )
 from queue_lua_compat.policies.options import QUEUE_OPTIONS
 from queue_lua_compat.policies.queue_policy import DEAD_LETTERS, forget_policies
-from queue_lua_compat.retries import Retries
 from queue_lua_compat.tubes import system_spaces
 from queue_lua_compat.tubes.arguments import as_text, lua_text, options_of
 from queue_lua_compat.tubes.consumers import Consumers
 from queue_lua_compat.tubes.context import TubeContext, Tubes
 from queue_lua_compat.tubes.driver import Drivers, TubeDriver
 from queue_lua_compat.tubes.management import ManagedTube
-from queue_lua_compat.tubes.sessions import Sessions
+from queue_lua_compat.tubes.sessions import Sessions, TaskReleases
 from queue_lua_compat.tubes.settings import checked
 from queue_lua_compat.tubes.statistics import Statistics
-from queue_lua_compat.tubes.system_spaces import QUEUE, TAKEN
+from queue_lua_compat.tubes.system_spaces import QUEUE
 from queue_lua_compat.tubes.tube import TaskCallback, Tube
 
 logger = logging.getLogger("queue_lua_compat.tubes")
@@ -45,21 +43,14 @@ TUBE_PREFIX: Final = "queue.tube."
 """The prefix of the names of the tubes' procedures."""
 
 _KEPT: Final = "queue_lua_compat.tubes"
-_RELEASES: Final = 100
-"""The number of tasks of an ended session that are read at once."""
 _INIT: Final = "INIT"
 _RUNNING: Final = "RUNNING"
 _WAITING: Final = "WAITING"
 _TUTORIALS: Final = frozenset({"queue", "queue_dlq"})
 """The queues of the tutorial, which share the spaces of policies; names of the legacy queue have a slash."""
-_LOGGED_TUBES: Final = 3
-"""Maximum number of lines in the log about the end of a session."""
 
 _TUBES: Final = 15
 """The number of tubes that start or stop in a slice of a reload, some 100 µs each."""
-
-_Taken = tuple[str, int, Any]
-"""A taken task: its session's UUID, its tube's number, its id."""
 
 
 class Queue:
@@ -84,7 +75,6 @@ class Queue:
         self.callbacks: dict[str, TaskCallback] = {}
         self._given: dict[str, Any] = {}
         self._state = _INIT
-        self._is_starting = False
         self._is_in_setup = False
         application.setup(self.setup)
         application.on_stop(self.stop)
@@ -107,8 +97,10 @@ class Queue:
         self._settings.update(self._given)
         self._named: dict[str, str] = kept.setdefault("named callbacks", {})
         self._statistics = Statistics(box, kept.setdefault("counters", {}))
-        self._sessions = Sessions(box, self._release_session)
-        self._released = Retries(box, self._release_again, logger, "release the tasks of sessions")
+        self._sessions = Sessions(box, lambda session_uuid: self._releases.release(session_uuid))
+        self._releases = TaskReleases(
+            box, self.tube, lambda: self.state() == _RUNNING, self._sessions.is_known
+        )
         self._sessions.ttr = self._settings["ttr"]
         consumers = Consumers(box, kept.setdefault("consumers", {}))
         self._context = TubeContext(
@@ -155,11 +147,11 @@ class Queue:
                 box.space[space].delete([row[0], row[1]] if space == system_spaces.CONSUMERS else [row[0]])
         forget_policies(box, self._is_leftover)
         self._start_tubes()
-        self._is_starting = True
+        self._releases.is_starting = True
         try:
             self._sessions.start()
         finally:
-            self._is_starting = False
+            self._releases.is_starting = False
 
     def _is_leftover(self, name: str) -> bool:
         is_ours = "/" not in name and name not in _TUTORIALS
@@ -526,88 +518,6 @@ class Queue:
         # A read-only instance handles this when it becomes writable.
         if self.state() == _RUNNING:
             self._box.on_commit(partial(self._sessions.closed, connection_id))
-
-    def _release_session(self, session_uuid: str) -> None:
-        """Release the tasks of a session that has ended: the first ones now, the others in later slices.
-
-        A task that cannot be released does not affect others. At the start all are released before clients
-        connect.
-        """
-        steps = self._release_steps(session_uuid)
-        if self._is_starting:
-            self._box.in_one_slice(steps)
-            return
-        rest = self._box.in_slices(steps)
-        if isinstance(rest, Waiter):
-            rest.on_done(partial(self._rest_released, session_uuid, 1))
-
-    def _release_steps(self, session_uuid: str) -> Steps[None]:
-        box = self._box
-        failed: list[_Taken] = []
-        released: Counter[str] = Counter()
-        cause: BaseException | None = None
-        last: Tuple | None = None
-        while page := box.space[TAKEN].index["uuid"].select([session_uuid], limit=_RELEASES, after=last):
-            for last in page:  # the next page begins behind the last task of this one
-                tube_id, task_id = last[0], last[1]
-                taken = box.space[TAKEN].get([tube_id, task_id])
-                if taken is None or taken[3] != session_uuid:
-                    continue  # others have changed it since the page was read
-                row = box.space[QUEUE].index["tube_id"].get([tube_id])
-                tube = None if row is None else self.tube.get(row[0])
-                if tube is None:
-                    logger.error("Inconsistent queue state: tube %d not found", tube_id)
-                    box.space[TAKEN].delete([tube_id, task_id])
-                else:
-                    released[tube.name] += 1
-                    try:
-                        box.atomic(tube.give_back, task_id)
-                    except BaseException as error:  # noqa: BLE001  # a trigger or callback may raise anything
-                        failed.append((session_uuid, tube_id, task_id))
-                        cause = cause or error
-                yield
-        for name, count in released.most_common(_LOGGED_TUBES):
-            logger.warning('a session is closed: releasing tasks of tube "%s": %d', name, count)
-        if failed:
-            logger.error("cannot release tasks of a session, trying again: %d", len(failed), exc_info=cause)
-            box.on_commit(partial(self._released.later, failed))
-
-    def _rest_released(self, session_uuid: str, failures: int, rest: Waiter) -> None:
-        if rest.error is not None:
-            logger.error("cannot release tasks of a session, trying again", exc_info=rest.error)
-            self._box.clock.call_later(
-                pause_after(failures), partial(self._release_rest, session_uuid, failures)
-            )
-
-    def _release_rest(self, session_uuid: str, failures: int) -> None:
-        # A read-only instance handles this when it becomes writable.
-        if self.state() != _RUNNING:
-            return
-        box = self._box
-        try:
-            rest = box.run(box.session.background, self._release_unknown, session_uuid)
-        except BaseException as error:  # noqa: BLE001  # logged there
-            rest = Waiter(box.session.background, None)
-            rest.finish(error=error)
-        if isinstance(rest, Waiter):
-            rest.on_done(partial(self._rest_released, session_uuid, failures + 1))
-
-    def _release_unknown(self, session_uuid: str) -> Waiter | None:
-        if self._sessions.is_known(session_uuid):
-            return None  # its end was undone as well, and is tried again
-        return self._box.in_slices(self._release_steps(session_uuid))
-
-    def _release_again(self, taken: _Taken) -> None:
-        # A read-only instance handles this when it becomes writable.
-        if self._box.is_read_only:
-            return
-        session_uuid, *key = taken
-        row = self._box.space[TAKEN].get(key)
-        if row is not None and row[3] == session_uuid:
-            tube_row = self._box.space[QUEUE].index["tube_id"].get([row[0]])
-            tube = None if tube_row is None else self.tube.get(tube_row[0])
-            if tube is not None:
-                tube.give_back(row[1])
 
     # -- statistics --
 

@@ -8,16 +8,18 @@ from __future__ import annotations
 import heapq
 import logging
 import math
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
 from functools import partial
+from typing import Any, Final
 from uuid import UUID, uuid4
 
-from iproto_server import Box, BoxError, DueTimer, Tuple
+from iproto_server import Box, BoxError, DueTimer, Steps, Tuple, Waiter, pause_after
 from queue_lua_compat.retries import Retries
 from queue_lua_compat.tubes import timestamps
 from queue_lua_compat.tubes.arguments import as_text
 from queue_lua_compat.tubes.driver import follow, unfollow
-from queue_lua_compat.tubes.system_spaces import SESSION_IDS, SHARED_SESSIONS, CurrentSpace
+from queue_lua_compat.tubes.system_spaces import QUEUE, SESSION_IDS, SHARED_SESSIONS, TAKEN, CurrentSpace
 
 logger = logging.getLogger("queue_lua_compat.tubes")
 
@@ -25,6 +27,13 @@ _UUID_BYTES = 16
 _ENDS = 20
 """The number of sessions that end in one pass, each with up to a hundred tasks in a slice."""
 _EXPIRES, _ACTIVE = 1, 2
+_RELEASES: Final = 100
+"""The number of tasks of an ended session that are read at once."""
+_LOGGED_TUBES: Final = 3
+"""Maximum number of lines in the log about the end of a session."""
+
+_Taken = tuple[str, int, Any]
+"""A taken task: its session's UUID, its tube's number, its id."""
 
 
 class Sessions:
@@ -182,6 +191,116 @@ class Sessions:
                 self._on_remove(session_uuid)
                 self._shared.current().delete([session_uuid])
         return math.inf
+
+
+class TaskReleases:
+    """Releases the tasks of sessions that have ended.
+
+    Parameters:
+        box: the box.
+        tubes: the tubes by name.
+        is_running: returns whether the queue runs and the box is writable.
+        is_known: returns whether a session exists.
+
+    Attributes:
+        is_starting: whether all tasks of a session are released at once.
+    """
+
+    def __init__(
+        self,
+        box: Box,
+        tubes: Mapping[str, Any],
+        is_running: Callable[[], bool],
+        is_known: Callable[[str], bool],
+    ) -> None:
+        self._box = box
+        self._tubes = tubes
+        self._is_running = is_running
+        self._is_known = is_known
+        self._released = Retries(box, self._release_again, logger, "release the tasks of sessions")
+        self.is_starting = False
+
+    def release(self, session_uuid: str) -> None:
+        """Release the tasks of a session that has ended: the first ones now, the others in later slices.
+
+        A task that cannot be released does not affect others. At the start all are released before clients
+        connect.
+        """
+        steps = self._release_steps(session_uuid)
+        if self.is_starting:
+            self._box.in_one_slice(steps)
+            return
+        rest = self._box.in_slices(steps)
+        if isinstance(rest, Waiter):
+            rest.on_done(partial(self._rest_released, session_uuid, 1))
+
+    def _release_steps(self, session_uuid: str) -> Steps[None]:
+        box = self._box
+        failed: list[_Taken] = []
+        released: Counter[str] = Counter()
+        cause: BaseException | None = None
+        last: Tuple | None = None
+        while page := box.space[TAKEN].index["uuid"].select([session_uuid], limit=_RELEASES, after=last):
+            for last in page:  # the next page begins behind the last task of this one
+                tube_id, task_id = last[0], last[1]
+                taken = box.space[TAKEN].get([tube_id, task_id])
+                if taken is None or taken[3] != session_uuid:
+                    continue  # others have changed it since the page was read
+                row = box.space[QUEUE].index["tube_id"].get([tube_id])
+                tube = None if row is None else self._tubes.get(row[0])
+                if tube is None:
+                    logger.error("Inconsistent queue state: tube %d not found", tube_id)
+                    box.space[TAKEN].delete([tube_id, task_id])
+                else:
+                    released[tube.name] += 1
+                    try:
+                        box.atomic(tube.give_back, task_id)
+                    except BaseException as error:  # noqa: BLE001  # a trigger or callback may raise anything
+                        failed.append((session_uuid, tube_id, task_id))
+                        cause = cause or error
+                yield
+        for name, count in released.most_common(_LOGGED_TUBES):
+            logger.warning('a session is closed: releasing tasks of tube "%s": %d', name, count)
+        if failed:
+            logger.error("cannot release tasks of a session, trying again: %d", len(failed), exc_info=cause)
+            box.on_commit(partial(self._released.later, failed))
+
+    def _rest_released(self, session_uuid: str, failures: int, rest: Waiter) -> None:
+        if rest.error is not None:
+            logger.error("cannot release tasks of a session, trying again", exc_info=rest.error)
+            self._box.clock.call_later(
+                pause_after(failures), partial(self._release_rest, session_uuid, failures)
+            )
+
+    def _release_rest(self, session_uuid: str, failures: int) -> None:
+        # A read-only instance handles this when it becomes writable.
+        if not self._is_running():
+            return
+        box = self._box
+        try:
+            rest = box.run(box.session.background, self._release_unknown, session_uuid)
+        except BaseException as error:  # noqa: BLE001  # logged there
+            rest = Waiter(box.session.background, None)
+            rest.finish(error=error)
+        if isinstance(rest, Waiter):
+            rest.on_done(partial(self._rest_released, session_uuid, failures + 1))
+
+    def _release_unknown(self, session_uuid: str) -> Waiter | None:
+        if self._is_known(session_uuid):
+            return None  # its end was undone as well, and is tried again
+        return self._box.in_slices(self._release_steps(session_uuid))
+
+    def _release_again(self, taken: _Taken) -> None:
+        # A read-only instance handles this when it becomes writable.
+        if self._box.is_read_only:
+            return
+        session_uuid, *key = taken
+        row = self._box.space[TAKEN].get(key)
+        if row is not None and row[3] == session_uuid:
+            tube_row = self._box.space[QUEUE].index["tube_id"].get([row[0]])
+            tube = None if tube_row is None else self._tubes.get(tube_row[0])
+            if tube is not None:
+                tube.give_back(row[1])
 
 
 def shown(session_uuid: str) -> str:
