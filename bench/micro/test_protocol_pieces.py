@@ -21,8 +21,7 @@ from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.protocol.constants import Key, RequestType
 from iproto_server.protocol.framing import FrameDecoder
 from iproto_server.protocol.request import decode_request
-from iproto_server.protocol.response import encode_error, encode_ok, encode_tuples
-from iproto_server.server.requests.call import encode_result
+from iproto_server.protocol.response import encode_error, encode_ok, encode_result, encode_tuples
 
 SPACE_ID = 512
 FRAME = request(RequestType.INSERT, {Key.SPACE_ID: SPACE_ID, Key.TUPLE: [123_456, PAYLOAD]})

@@ -1,5 +1,6 @@
 """The compiled module's functions and types; `module.c` lists them."""
 
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, final
 
 from iproto_server.box.key.key_def import KeyLayout
@@ -190,3 +191,262 @@ class TreeView:
 
     def close(self) -> None:
         """Read no more, and drop what is kept; harmless if the view is closed."""
+
+# Hooks: what compiled code calls in rare cases
+
+def set_hook(name: str, function: Callable[..., Any], /) -> None:
+    """Set a Python function that compiled code calls; each is set once, by the module that has it.
+
+    Parameters:
+        name: "framing_error" makes a `FramingError` of a reason and, for a frame that is too large, its size.
+            "request_error" makes a `RequestError` of the request's number, a code and the code's argument.
+        function: The function.
+
+    Raises:
+        LookupError: There is no hook of that name.
+    """
+
+# Constants
+
+REQUESTS_AT_ONCE: int
+"""So many requests that come together are handled without looking at the time."""
+
+LARGE_ANSWER: int
+"""Bytes: smaller answers never wait, and a connection with fewer unsent bytes is not slow."""
+
+SHORT_KEY: int
+"""Bytes: a longer packed key is that of no row."""
+
+# Frames: header and body of requests, without the length before them
+
+@final
+class Frames:
+    """A queue of frames.
+
+    Parameters:
+        frames: The first frames.
+    """
+
+    def __init__(self, frames: Iterable[bytes] = (), /) -> None: ...
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[bytes]: ...
+    def append(self, frame: bytes, /) -> None:
+        """Add a frame at the end."""
+
+    def appendleft(self, frame: bytes, /) -> None:
+        """Add a frame in front of the others."""
+
+    def extend(self, frames: Iterable[bytes], /) -> None:
+        """Add several frames at the end."""
+
+    def popleft(self) -> bytes:
+        """Remove the first frame and return it.
+
+        Raises:
+            IndexError: There is none.
+        """
+
+class FrameDecoder:
+    """Cuts the incoming bytes of a connection into frames, wherever the network has split them.
+
+    It holds only what has arrived of the last frame, in a piece of memory that doubles as it grows; a frame
+    that is announced but not sent costs nothing. Of much that arrives together, the frames are cut out a part
+    at a time.
+
+    Parameters:
+        max_frame: Maximum number of bytes of a frame, without the length before it.
+        at_once: Frames that begin within so many bytes are cut out; the others are left to `more`.
+    """
+
+    def __init__(self, max_frame: int, at_once: int = ...) -> None: ...
+    @property
+    def buffered(self) -> int:
+        """The number of bytes that are held."""
+
+    @property
+    def has_part(self) -> bool:
+        """Whether there is a part of a frame of which more has to come."""
+
+    @property
+    def has_more(self) -> bool:
+        """Whether there is something that `more` has to look at."""
+
+    def feed(self, data: bytes, /) -> list[bytes]:
+        """Return the frames that the next bytes of the stream complete; while there is `more`, none.
+
+        Raises:
+            FramingError: There is no valid length, or it is above the maximum. The decoder is of no use then.
+        """
+
+    def feed_to(self, frames: Frames, data: bytes, /) -> None:
+        """Append the frames that the next bytes of the stream complete.
+
+        Raises:
+            FramingError: As for `feed`; the frames before the fault were appended.
+        """
+
+    def more(self) -> list[bytes]:
+        """Return the next frames of what was fed.
+
+        Raises:
+            FramingError: As for `feed`, and for a frame above the limit.
+        """
+
+    def more_to(self, frames: Frames, /) -> None:
+        """Append the next frames of what was fed.
+
+        Raises:
+            FramingError: As for `more`; the frames before the fault were appended.
+        """
+
+    def limit_to(self, max_frame: int, /) -> None:
+        """Take frames up to another size from now on, if that is below the maximum.
+
+        A larger one that is not above the maximum is left to `more`, which refuses it: the limit may be
+        another one when the frames before it were handled.
+
+        Parameters:
+            max_frame: Maximum number of bytes of a frame.
+        """
+
+    def clear(self) -> None:
+        """Drop what is held."""
+
+@final
+class FrameDecoder15(FrameDecoder):
+    """Cuts the bytes of a Tarantool 1.5 connection into requests, each with its header of twelve bytes."""
+
+# Requests and responses
+
+@final
+class Request:
+    """A request.
+
+    Attributes:
+        type: Its type; usually a member of `RequestType`, but any byte may come.
+        sync: The number to answer with.
+        schema_version: The schema version that the client expects; 0 for none.
+        stream_id: The stream that the request belongs to; 0 for none.
+        body: The values that belong to the type, by `Key`; empty for types without a body. Numbers and texts
+            are unpacked. Arrays, maps and the values of SQL stay packed, checked to be well-formed: nobody
+            knows yet whether the client may do what it asks for, and there may be millions of items.
+    """
+
+    def __init__(
+        self, type: int, sync: int, schema_version: int, stream_id: int, body: dict[int, Any]
+    ) -> None: ...
+    @property
+    def type(self) -> int: ...
+    @property
+    def sync(self) -> int: ...
+    @property
+    def schema_version(self) -> int: ...
+    @property
+    def stream_id(self) -> int: ...
+    @property
+    def body(self) -> dict[int, Any]: ...
+
+def decode_request(frame: bytes, /) -> Request:
+    """Decode a frame.
+
+    Parameters:
+        frame: Header and body, without the length before them; it may hold anything.
+
+    Raises:
+        RequestError: The frame is malformed, or lacks a key that its type needs.
+    """
+
+def encode_response(status: int, sync: int, schema_version: int, body: bytes, /) -> bytes:
+    """Encode a response: its length, header and body.
+
+    Parameters:
+        status: 0, CHUNK, or the number of an error with ERROR_FLAG.
+        sync: The request's number.
+        schema_version: The current schema version.
+        body: A packed map.
+
+    Returns:
+        The whole frame.
+    """
+
+def encode_tuples(sync: int, schema_version: int, raws: Sequence[bytes], /) -> bytes:
+    """Encode a response with rows, or other values.
+
+    Parameters:
+        sync: The request's number.
+        schema_version: The current schema version.
+        raws: The rows or values, each packed.
+
+    Returns:
+        The whole frame.
+    """
+
+def encode_result(sync: int, schema_version: int, result: object, /) -> bytes:
+    """Encode the response to a CALL.
+
+    Parameters:
+        sync: The request's number.
+        schema_version: The current schema version.
+        result: What the procedure has returned: None is no value, a tuple several, and anything else one.
+
+    Returns:
+        The whole frame.
+
+    Raises:
+        BoxError: PROC_LUA, a value has no MessagePack form.
+    """
+
+@final
+class Output:
+    """The frames that a connection has to send: in one piece, and in the order in which they were added."""
+
+    @property
+    def size(self) -> int:
+        """The number of bytes."""
+
+    @property
+    def has_logged(self) -> bool:
+        """Whether a response depends on rows that are not in the log yet."""
+
+    @property
+    def has_pushed(self) -> bool:
+        """Whether a frame was pushed."""
+
+    def add(self, response: bytes, is_logged: bool, /) -> None:
+        """Append a response.
+
+        Parameters:
+            response: The whole frame.
+            is_logged: Whether it depends on rows that are not in the log yet.
+        """
+
+    def push(self, frame: bytes, /) -> None:
+        """Append a frame that answers no request and depends on no rows."""
+
+    def take(self) -> bytes:
+        """Return all frames, joined; nothing is left."""
+
+    def take_pushed(self) -> bytes:
+        """Return the pushed frames, joined; the others are left."""
+
+    def hand_over(self) -> Output:
+        """Return all frames in another output; nothing is left."""
+
+    def refuse(self, refusal: Callable[[bytes], bytes], /) -> None:
+        """Replace the responses that depend on rows which could not be written.
+
+        Parameters:
+            refusal: Makes what is sent instead of a response. Frames that are added meanwhile come last.
+        """
+
+@final
+class Traffic:
+    """Counts the bytes of all connections of a server.
+
+    Attributes:
+        received: Bytes received.
+        sent: Bytes handed to transports.
+    """
+
+    received: int
+    sent: int

@@ -151,18 +151,3 @@ CHUNK: Final = 0x80
 
 ERROR_FLAG: Final = 0x8000
 """The bit that turns a response's type into an error's number."""
-
-KEY_NAMES: Final = {
-    Key.SPACE_ID: "space id",
-    Key.LIMIT: "limit",
-    Key.KEY: "key",
-    Key.TUPLE: "tuple",
-    Key.FUNCTION_NAME: "function name",
-    Key.USER_NAME: "user name",
-    Key.EXPR: "expression",
-    Key.OPS: "operations",
-    Key.SQL_TEXT: "SQL text",
-    Key.STMT_ID: "stmt id",
-    Key.EVENT_KEY: "event key",
-}
-"""Names of keys in errors about missing ones."""

@@ -1,30 +1,30 @@
-"""From results to bytes.
+"""From results to bytes. Compiled code encodes the header of every response, and the responses with rows."""
 
-Every response has a length of 5 bytes and a header of 23, whatever the numbers in them: some clients read
-the fields at fixed places, because Tarantool writes them so.
-"""
-
-import struct
 from collections.abc import Sequence
 from typing import Final
 
 from iproto_server.codec import extensions
 from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError
-from iproto_server.native import twin
+from iproto_server.native._native import encode_response, encode_result, encode_tuples
 from iproto_server.protocol.constants import CHUNK, ERROR_FLAG, Key, RequestType
 
-HEADER_SIZE: Final = 23
+__all__ = [
+    "encode_chunk",
+    "encode_error",
+    "encode_event",
+    "encode_id",
+    "encode_ok",
+    "encode_page",
+    "encode_result",
+    "encode_tuples",
+    "response_sync",
+    "response_version",
+]
 
-_OK_START: Final = b"\x83\x00\xce\x00\x00\x00\x00\x01\xcf"
-_CHUNK_START: Final = b"\x83\x00\xce\x00\x00\x00" + bytes((CHUNK,)) + b"\x01\xcf"
 _EVENT_HEADER: Final = bytes((0x81, Key.REQUEST_TYPE, RequestType.EVENT))
-_SCHEMA_VERSION: Final = b"\x05\xce"
 _EMPTY_BODY: Final = b"\x80"
-
-_pack_ok = struct.Struct(">cI9sQ2sI").pack
-_pack_tuples = struct.Struct(">cI9sQ2sI3sI").pack
-_pack_error = struct.Struct(">cI3sI2sQ2sI").pack
+_ONE_VALUE: Final = bytes((0x81, Key.DATA)) + b"\xdd\x00\x00\x00\x01"
 
 
 def encode_ok(sync: int, schema_version: int, body: bytes = _EMPTY_BODY) -> bytes:
@@ -38,27 +38,7 @@ def encode_ok(sync: int, schema_version: int, body: bytes = _EMPTY_BODY) -> byte
     Returns:
         The whole frame.
     """
-    return _pack_ok(b"\xce", 23 + len(body), _OK_START, sync, _SCHEMA_VERSION, schema_version) + body
-
-
-@twin
-def encode_tuples(sync: int, schema_version: int, raws: Sequence[bytes]) -> bytes:
-    """Encode a response that carries rows, or what a procedure returned, already packed.
-
-    Args:
-        sync: the request's own number.
-        schema_version: the current one.
-        raws: the rows or values, each packed.
-
-    Returns:
-        The whole frame.
-    """
-    rows = b"".join(raws)
-    length = 30 + len(rows)
-    start = _pack_tuples(
-        b"\xce", length, _OK_START, sync, _SCHEMA_VERSION, schema_version, b"\x81\x30\xdd", len(raws)
-    )
-    return start + rows
+    return encode_response(0, sync, schema_version, body)
 
 
 def encode_page(sync: int, schema_version: int, raws: Sequence[bytes], position: str | None) -> bytes:
@@ -98,10 +78,7 @@ def encode_error(sync: int, schema_version: int, error: BoxError) -> bytes:
     except BaseException:  # noqa: BLE001  # an application's class of errors may raise anything here
         body = _plain_error_body(error)
     code = (ERROR_FLAG | error.code) & 0xFFFFFFFF
-    start = _pack_error(
-        b"\xce", 23 + len(body), b"\x83\x00\xce", code, b"\x01\xcf", sync, _SCHEMA_VERSION, schema_version
-    )
-    return start + body
+    return encode_response(code, sync, schema_version, body)
 
 
 def response_sync(response: bytes) -> int:
@@ -135,11 +112,7 @@ def encode_chunk(sync: int, schema_version: int, data: bytes) -> bytes:
     Returns:
         The whole frame.
     """
-    length = 30 + len(data)
-    start = _pack_tuples(
-        b"\xce", length, _CHUNK_START, sync, _SCHEMA_VERSION, schema_version, b"\x81\x30\xdd", 1
-    )
-    return start + data
+    return encode_response(CHUNK, sync, schema_version, _ONE_VALUE + data)
 
 
 def encode_event(key: str, data: bytes | None) -> bytes:

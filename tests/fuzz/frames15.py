@@ -11,7 +11,7 @@ from typing import Final
 
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.protocol.framing import FramingError
-from iproto_server.protocol.tarantool15.framing import FrameDecoder15
+from iproto_server.protocol.tarantool15 import FrameDecoder15
 from iproto_server.protocol.tarantool15.request import Update, decode_body, decode_header
 from iproto_server.protocol.tarantool15.response import encode_error, encode_tuple, encode_tuples
 from iproto_server.protocol.tarantool15.update_operations import apply_operations, decode_operations

@@ -15,14 +15,13 @@ import uvloop
 from iproto_server import Box, ManualClock, native
 from iproto_server.app import Procedures
 from iproto_server.config.config import Config
-from iproto_server.protocol import framing
+from iproto_server.native._native import Traffic
 from iproto_server.protocol.constants import PROTOCOL_VERSION, Key, RequestType
-from iproto_server.protocol.frames import Frames
+from iproto_server.protocol.framing import Frames
 from iproto_server.server.connection import connection as connection_module
 from iproto_server.server.connection.connection import Connection, carry_out_until
 from iproto_server.server.connection.group_commit import Batch as GroupCommit
 from iproto_server.server.connection.group_commit import send_outputs
-from iproto_server.server.connection.traffic import Traffic
 from iproto_server.server.limits.connection_deadlines import ConnectionDeadlines
 from iproto_server.server.limits.incoming_limits import IncomingLimits
 from iproto_server.server.limits.rate_limited_log import RateLimitedLog
@@ -424,8 +423,6 @@ def test_many_requests_that_come_together(
         if not is_compiled:
             monkeypatch.setattr(Connection, "data_received", native.in_python["Connection.data_received"])
             monkeypatch.setattr(connection_module, "carry_out_until", native.in_python["carry_out_until"])
-            monkeypatch.setattr(connection_module, "Frames", native.in_python["Frames"])
-            monkeypatch.setattr(framing, "_cut_frames", native.in_python["cut_frames"])
         connection = connection_of()
         transport = connection._transport = cast(Any, Transport())
         server = cast(Any, connection._server)

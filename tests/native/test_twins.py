@@ -7,7 +7,6 @@ import struct
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import msgpack
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,31 +20,12 @@ from iproto_server.box.tuple.tuple import Tuple, TupleMap, pack_map
 from iproto_server.box.types.field_type import FieldType
 from iproto_server.box.update import execute
 from iproto_server.codec import msgpack as codec
-from iproto_server.protocol import framing
-from iproto_server.protocol.framing import FrameDecoder, FramingError
-from iproto_server.protocol.request import Request, decode_request
-from iproto_server.protocol.response import encode_tuples
-from iproto_server.server.requests.call import encode_result
 from iproto_server.storage.primary_key import first_key
 from iproto_server.storage.xlog import encode_change
 from iproto_server.storage.xlog.block import PLAIN_MARKER, ZSTD_MARKER, with_head
+from tests.codec.odd_values import odd_values
 from tests.codec.test_msgpack import values
 
-odd_values = st.recursive(
-    values
-    | st.floats()
-    | st.integers(-(2**70), 2**70)
-    | st.text(st.characters(), max_size=4)
-    | st.builds(lambda raw: codec.Raw(codec.pack(raw)), values)
-    | st.builds(bytearray, st.binary(max_size=3))
-    | st.sampled_from([FieldType.ANY, object, 1j, range(3), frozenset()]),
-    lambda inner: (
-        st.lists(inner, max_size=4)
-        | st.lists(inner, max_size=4).map(tuple)
-        | st.dictionaries(st.text(max_size=3) | st.integers() | st.booleans() | st.none(), inner, max_size=4)
-    ),
-    max_leaves=12,
-)
 packed = values.map(codec.pack)
 
 
@@ -68,12 +48,10 @@ def outcome(function: Callable[..., Any], *arguments: Any) -> str:
     try:
         return told(function(*arguments))
     except Exception as error:  # noqa: BLE001  # whatever it is, both must raise it
-        return f"{type(error).__name__}: {error} {getattr(error, 'sync', '')}"
+        return f"{type(error).__name__}: {error}"
 
 
 def told(result: Any) -> str:
-    if isinstance(result, Request):
-        return f"{result!r} {list(result.body)}"
     if isinstance(result, codec.Raw):
         return f"{type(result).__name__} {result.raw!r}"
     if isinstance(result, list | tuple):
@@ -140,90 +118,7 @@ def test_pack_what_holds_itself() -> None:
     alike(codec.pack, inside)
 
 
-# -- requests --
-
-bodies = st.dictionaries(
-    st.sampled_from([0x10, 0x11, 0x12, 0x13, 0x14, 0x15, 0x1F, 0x20, 0x21, 0x22, 0x28, 0x2E, 0x5E, 1.0, True])
-    | st.integers(0, 300),
-    st.integers(0, 2**64 - 1) | st.lists(values, max_size=3) | st.text(max_size=3) | values,
-    max_size=5,
-)
-headers = st.fixed_dictionaries(
-    {0: st.sampled_from([*range(16), 64, 73, 74, 266, 2**40]), 1: st.integers(0, 2**64 - 1)},
-    optional={5: st.integers(0, 2**34), 10: st.integers(0, 3), 3: values, 0x21: values},
-)
-rows = st.builds(
-    lambda number, sync, body: msgpack.packb({0: number, 1: sync}) + codec.pack(body),
-    st.sampled_from([1, 2, 3, 4, 5, 9]),
-    st.integers(0, 2**64 - 1),
-    st.fixed_dictionaries(
-        {0x10: st.integers(0, 600), 0x20: st.lists(values, max_size=3), 0x21: st.lists(values, max_size=3)},
-        optional={0x11: st.integers(0, 3), 0x12: st.integers(0, 2**33), 0x28: st.lists(values, max_size=2)},
-    ),
-)
-calls = st.builds(
-    lambda sync, name, arguments: msgpack.packb({0: 10, 1: sync}) + codec.pack({0x22: name, 0x21: arguments}),
-    st.integers(0, 2**64 - 1),
-    st.text(max_size=8),
-    st.lists(values, max_size=3),
-)
-frames = st.builds(lambda header, body: codec.pack(header) + codec.pack(body), headers, bodies) | rows | calls
-
-
-@given(frames | damaged(frames) | st.binary(max_size=30))
-def test_decode_request(frame: bytes) -> None:
-    alike(decode_request, frame)
-
-
-@pytest.mark.parametrize("frame", [b"", b"\x82", b"\x82\x00\x40\x01\x00", b"\x82\x00\x40\x01\x00\x80\x80"])
-def test_decode_what_is_short(frame: bytes) -> None:
-    alike(decode_request, frame)
-
-
-@given(st.lists(st.binary(max_size=20), max_size=6), st.data())
-def test_cut_frames(contents: list[bytes], data: st.DataObject) -> None:
-    heads = [
-        data.draw(st.sampled_from([b"\xce" + len(each).to_bytes(4, "big"), bytes((len(each),)), b"\xcc\x02"]))
-        for each in contents
-    ]
-    stream = b"".join(head + each for head, each in zip(heads, contents, strict=True))
-    stream = data.draw(damaged(st.just(stream)))
-    places = sorted(data.draw(st.lists(st.integers(0, len(stream)), max_size=3)))
-    chunks = [stream[start:end] for start, end in zip([0, *places], [*places, None], strict=True)]
-    at_once = data.draw(st.sampled_from([1, 7, 1000]))
-
-    def cut() -> list[object]:
-        decoder = FrameDecoder(15, at_once)
-        found: list[object] = []
-        try:
-            for chunk in chunks:
-                found.append(decoder.feed(chunk))
-                while decoder.has_more:
-                    found.append(decoder.more())
-                found.append(decoder.buffered)
-        except FramingError as error:
-            found += [error.frames, error.message]
-        return found
-
-    with pytest.MonkeyPatch.context() as patch:
-        compiled = cut()
-        patch.setattr(framing, "_cut_frames", native.in_python["cut_frames"])
-        assert compiled == cut()
-
-
-# -- responses, and rows of the log --
-
-numbers = st.integers(0, 2**64 - 1) | st.sampled_from([-1, 2**64, 2**32, 1.0, None, True])
-
-
-@given(numbers, numbers, st.lists(st.binary(max_size=9), max_size=4), st.sampled_from([list, tuple]))
-def test_encode_tuples(sync: Any, version: Any, raws: list[bytes], kind: type) -> None:
-    alike(encode_tuples, sync, version, kind(raws))
-
-
-@given(numbers, st.integers(0, 2**32 - 1), odd_values | st.lists(odd_values, max_size=3).map(tuple))
-def test_encode_result(sync: Any, version: int, result: Any) -> None:
-    alike(encode_result, sync, version, result)
+# -- rows of the log --
 
 
 @given(
@@ -422,8 +317,6 @@ MAP_USES: list[Callable[[Any], Any]] = [
     repr,
     lambda found: found.raw,
     lambda found: codec.pack([1, found, {"a": (found, found)}]),
-    lambda found: encode_result(1, 2, found),
-    lambda found: encode_result(1, 2, (found, [found])),
 ]
 
 

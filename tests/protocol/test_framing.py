@@ -3,6 +3,7 @@
 import itertools
 import struct
 import tracemalloc
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from iproto_server.errors import ErrorCode
 from iproto_server.protocol import FrameDecoder, FramingError
-from iproto_server.protocol.framing import FrameTooLargeError
+from iproto_server.protocol.framing import Frames, FrameTooLargeError
 
 MAX_FRAME = 1000
 
@@ -196,6 +197,19 @@ def test_above_the_maximum_no_limit_is_waited_for() -> None:
     with pytest.raises(FrameTooLargeError) as raised:
         decoder.feed(with_length(b"a", 4) + b"\xce" + (MAX_FRAME + 1).to_bytes(4, "big"))
     assert (raised.value.size, raised.value.frames) == (MAX_FRAME + 1, [b"a"])
+
+
+def test_the_frames_before_a_fault_are_appended() -> None:
+    frames = Frames([b"zero"])
+    with pytest.raises(FramingError):
+        FrameDecoder(MAX_FRAME).feed_to(frames, with_length(b"one", 4) + with_length(b"two", 0) + b"\xc1")
+    assert list(frames) == [b"zero", b"one", b"two"]
+
+
+@pytest.mark.parametrize("arguments", [(), (Frames(),), (Frames(), "data"), ([], b"data"), (None, b"data")])
+def test_only_bytes_are_cut_and_only_into_frames(arguments: tuple[Any, ...]) -> None:
+    with pytest.raises(TypeError):
+        FrameDecoder(MAX_FRAME).feed_to(*arguments)
 
 
 def test_held_bytes_can_be_dropped() -> None:

@@ -1,5 +1,8 @@
 """Responses: their bytes, which some clients read at fixed offsets."""
 
+import re
+from typing import Any, NamedTuple
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,6 +18,8 @@ from iproto_server.protocol import (
     encode_ok,
     encode_tuples,
 )
+from iproto_server.protocol.response import encode_result
+from tests.codec.odd_values import odd_values
 
 syncs = st.integers(0, 2**64 - 1)
 schema_versions = st.integers(0, 2**32 - 1)
@@ -129,3 +134,51 @@ def test_the_texts_of_an_error_end_at_a_zero_byte_as_in_tarantool() -> None:
     assert effect[3] == "two"
     assert (reason[0], reason[1], reason[3]) == ("Kind", "a.py", "one")
     assert error.message == "two\0y"  # application code sees the whole text
+
+
+@given(syncs, schema_versions, st.lists(st.binary(max_size=9), max_size=4), st.sampled_from([list, tuple]))
+def test_packed_values_are_copied(sync: int, version: int, raws: list[bytes], kind: type) -> None:
+    header, body = split(encode_tuples(sync, version, kind(raws)))
+    assert header == split(encode_ok(sync, version))[0]
+    assert body == b"\x81\x30\xdd" + len(raws).to_bytes(4, "big") + b"".join(raws)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "raised"),
+    [
+        ((-1, 0), OverflowError),
+        ((2**64, 0), OverflowError),
+        ((0, 2**32), OverflowError),
+        ((None, 0), TypeError),
+    ],
+)
+def test_numbers_that_do_not_fit(numbers: tuple[int, int], raised: type[Exception]) -> None:
+    encoders: list[tuple[Any, object]] = [(encode_tuples, []), (encode_result, None), (encode_ok, b"\x80")]
+    for encode, value in encoders:
+        with pytest.raises(raised):
+            encode(*numbers, value)
+
+
+class Pair(NamedTuple):
+    """A tuple that is more than that."""
+
+    first: object
+    second: object
+
+
+@given(odd_values | st.builds(Pair, odd_values, odd_values) | st.lists(odd_values, max_size=3).map(tuple))
+def test_the_result_of_a_procedure_is_none_one_or_several_values(result: object) -> None:
+    values = [] if result is None else [*result] if isinstance(result, tuple) else [result]
+    try:
+        raws = [codec.pack(value) for value in values]
+    except BoxError as error:
+        with pytest.raises(BoxError, match=re.escape(error.message)):
+            encode_result(7, 81, result)
+    else:
+        assert encode_result(7, 81, result) == encode_tuples(7, 81, raws)
+
+
+@pytest.mark.parametrize("raws", [["text"], [b"x", None], None, 5])
+def test_only_bytes_are_packed_values(raws: Any) -> None:
+    with pytest.raises(TypeError):
+        encode_tuples(7, 81, raws)

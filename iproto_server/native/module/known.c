@@ -19,7 +19,6 @@ Slot connection_server = {"_server"}, connection_output = {"_output"}, connectio
     connection_session = {"session"};
 Slot catalog_spaces = {"spaces"}, catalog_schema_version = {"schema_version"}, calls_by_name = {"_by_name"};
 Slot batch_connections = {"_connections"}, batch_is_scheduled = {"_is_scheduled"};
-Slot decoder_rest = {"_rest"}, decoder_buffer = {"_buffer"}, decoder_max_frame = {"_max_frame"};
 Slot procedure_name = {"name"}, procedure_function = {"function"}, procedure_is_async = {"is_async"};
 
 static const struct {
@@ -46,8 +45,6 @@ static const struct {
         &connection_session}},
     [KNOWN_BATCH] = {"iproto_server.server.connection.group_commit", "Batch", {
         &batch_connections, &batch_is_scheduled}},
-    [KNOWN_DECODER] = {"iproto_server.protocol.framing", "FrameDecoder", {
-        &decoder_rest, &decoder_buffer, &decoder_max_frame}},
     [KNOWN_CATALOG] = {"iproto_server.box.catalog.catalog", "Catalog", {&catalog_spaces, &catalog_schema_version}},
     [KNOWN_CALLS] = {"iproto_server.server.requests.call", "Calls", {&calls_by_name}},
 };

@@ -16,9 +16,6 @@ typedef PyObject *(*Fast)(PyObject *, PyObject *const *, Py_ssize_t);
 static PyMethodDef twins[] = {
     METHOD("unpack", native_unpack, "Unpack exactly one value."),
     METHOD("pack", native_pack, "Pack a value."),
-    METHOD("decode_request", native_decode_request, "Decode a frame."),
-    METHOD("encode_tuples", native_encode_tuples, "Encode a response that carries rows or values."),
-    METHOD("encode_result", native_encode_result, "Encode what a procedure returned."),
     METHOD("first_key", native_first_key, "The first field of a row as a key."),
     METHOD("change_entries", native_change_entries, "Change the entries of a row in all indexes."),
     METHOD("carry_out_until", native_carry_out_until, "Carry out requests until a time."),
@@ -27,7 +24,11 @@ static PyMethodDef twins[] = {
     METHOD("with_head", native_with_head, "Put a block's head in front of it."),
     METHOD("append_rows", native_append_rows, "Append a snapshot's rows to their primary indexes."),
     METHOD("replay_rows", native_replay_rows, "Apply a log's rows to primary indexes."),
-    METHOD("cut_frames", native_cut_frames, "Cut whole frames out of data."),
+    METHOD("decode_request", native_decode_request, "Decode a frame."),
+    METHOD("encode_tuples", native_encode_tuples, "Encode a response that carries rows or values."),
+    METHOD("encode_result", native_encode_result, "Encode what a procedure returned."),
+    METHOD("encode_response", native_encode_response, "Encode a response."),
+    METHOD("set_hook", native_set_hook, "Set what compiled code calls."),
     METHOD("encode_change", native_encode_change, "Encode a transaction of one change."),
     METHOD("quick_index", native_quick_index, "Make what compiled code needs of an index."),
     METHOD("assign", native_assign, "Replace a field of a row."),
@@ -62,8 +63,19 @@ static PyTypeObject *const types[] = {
     &Output_Type,
     &LogRows_Type,
     &Frames_Type,
+    &FrameDecoder_Type,
+    &FrameDecoder15_Type,
     &DictUndo_Type,
     &Durations_Type,
+};
+
+static const struct {
+    const char *name;
+    long value;
+} constants[] = {
+    {"REQUESTS_AT_ONCE", REQUESTS_AT_ONCE},
+    {"LARGE_ANSWER", LARGE_ANSWER},
+    {"SHORT_KEY", SHORT_KEY},
 };
 
 /* take_over(name, python): the compiled twin of a function or class, None where there is none. */
@@ -111,6 +123,9 @@ PyMODINIT_FUNC PyInit__native(void)
         Py_CLEAR(module);
     for (size_t place = 0; module && place < sizeof types / sizeof *types; place++)
         if (PyModule_AddType(module, types[place]) < 0)
+            Py_CLEAR(module);
+    for (size_t place = 0; module && place < sizeof constants / sizeof *constants; place++)
+        if (PyModule_AddIntConstant(module, constants[place].name, constants[place].value) < 0)
             Py_CLEAR(module);
     if (module && (PyModule_AddIntConstant(module, "INTERFACE", INTERFACE) < 0
                    || PyModule_AddStringConstant(module, "FINGERPRINT", FINGERPRINT) < 0))

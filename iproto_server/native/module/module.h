@@ -25,10 +25,15 @@ static inline void set_slot(PyObject *self, const Slot *slot, PyObject *value)
     Py_XSETREF(*place, Py_NewRef(value));
 }
 
+/* hooks.c: what Python modules have given to compiled code, once; borrowed, NULL with an exception */
+enum { HOOK_FRAMING_ERROR, HOOK_REQUEST_ERROR, HOOKS };
+PyObject *hook(int place);
+FUNCTION(native_set_hook);
+
 /* known.c: the Python classes that the road of a request goes through; NULL until there is one */
 enum {
     KNOWN_SPACE, KNOWN_MANAGER, KNOWN_COMMITTED, KNOWN_LOG, KNOWN_SESSION, KNOWN_SESSIONS, KNOWN_CREDENTIALS,
-    KNOWN_PROCEDURE, KNOWN_WAITER, KNOWN_CONNECTION, KNOWN_BATCH, KNOWN_DECODER, KNOWN_CATALOG,
+    KNOWN_PROCEDURE, KNOWN_WAITER, KNOWN_CONNECTION, KNOWN_BATCH, KNOWN_CATALOG,
     KNOWN_CALLS, KNOWN_COUNT
 };
 extern PyTypeObject *known[KNOWN_COUNT];
@@ -42,7 +47,6 @@ extern Slot connection_server, connection_output, connection_held_size,
     connection_handle, connection_transport, connection_traffic, connection_has_received, connection_session;
 extern Slot catalog_spaces, catalog_schema_version, calls_by_name;
 extern Slot batch_connections, batch_is_scheduled;
-extern Slot decoder_rest, decoder_buffer, decoder_max_frame;
 int know_class(int place); /* -1 with an exception */
 int know_classes(void);    /* all of them */
 
@@ -78,7 +82,7 @@ PyObject *call_python(const Method *method, PyObject *self, PyObject *const *arg
 
 /* module.c: the Python functions that the compiled ones fall back on, in the order of the table there. */
 enum {
-    PYTHON_UNPACK, PYTHON_PACK, PYTHON_DECODE_REQUEST, PYTHON_ENCODE_TUPLES, PYTHON_ENCODE_RESULT, PYTHON_FIRST_KEY,
+    PYTHON_UNPACK, PYTHON_PACK, PYTHON_FIRST_KEY,
     PYTHON_CHANGE_ENTRIES, PYTHON_CARRY_OUT_UNTIL, PYTHON_PACK_MAP, PYTHON_COUNT
 };
 extern PyObject *python_functions[PYTHON_COUNT];

@@ -281,14 +281,22 @@ PyObject *failed(Handle *self, uint64_t sync, const char *who)
     return response;
 }
 
-static PyObject *encoded_by_python(uint64_t sync, uint32_t version, PyObject *result)
+/* Write the response with a result. Returns 1; -1 with an exception. */
+static int write_answer(Response *response, PyObject *connection, uint64_t sync, uint32_t version, PyObject *result)
 {
-    PyObject *args[] = {PyLong_FromUnsignedLongLong(sync), PyLong_FromUnsignedLong(version), result}, *response = NULL;
-    if (args[0] && args[1])
-        response = PyObject_Vectorcall(python_functions[PYTHON_ENCODE_RESULT], args, 3, NULL);
-    Py_XDECREF(args[0]);
-    Py_XDECREF(args[1]);
-    return response;
+    Buffer *buffer = response_begin(response, connection);
+    int done = buffer ? write_result(buffer, sync, version, result) : -1;
+    if (done <= 0 && buffer)
+        response_drop(response);
+    if (done)
+        return done;
+    PyObject *values = pack_values(result);
+    buffer = values ? response_begin(response, connection) : NULL;
+    done = buffer && write_rows(buffer, sync, version, ((PyListObject *)values)->ob_item, PyList_GET_SIZE(values)) == 0;
+    if (!done && buffer)
+        response_drop(response);
+    Py_XDECREF(values);
+    return done ? 1 : -1;
 }
 
 /* Answer with a result. */
@@ -296,23 +304,13 @@ static PyObject *answer(Handle *self, PyObject *connection, uint64_t sync, PyObj
 {
     uint32_t version;
     Response response;
-    PyObject *made = NULL;
-    if (!schema_version(self, &version)) {
-        Buffer *buffer = response_begin(&response, connection);
-        int done = buffer ? write_result(buffer, sync, version, result) : -1;
-        if (done > 0) {
-            end_request(self);
-            return response_send(&response, self->manager);
-        }
-        if (buffer)
-            response_drop(&response);
-        if (!done)
-            made = encoded_by_python(sync, version, result);
+    if (schema_version(self, &version) == 0 && write_answer(&response, connection, sync, version, result) > 0) {
+        end_request(self);
+        return response_send(&response, self->manager);
     }
-    if (!made)
-        made = failed(self, sync, "a request");
+    PyObject *refusal = failed(self, sync, "a request");
     end_request(self);
-    return reply(connection, self->manager, made);
+    return reply(connection, self->manager, refusal);
 }
 
 /* Let Python answer a call when its waiter is done. */
@@ -395,13 +393,14 @@ static int handle_ping(Handle *self, PyObject *connection, uint64_t sync, Positi
 
 static int handle(Handle *self, PyObject *connection, Position at, Position end)
 {
-    uint64_t header[HEADER_KEYS] = {0};
-    if (!read_header(&at, end, header) || header[SCHEMA_VERSION])
+    Header header;
+    if (!read_header(&at, end, &header) || header.schema_version || header.stream_id)
         return 0;
-    switch (header[REQUEST_TYPE]) {
-    case REQUEST_CALL: return handle_call(self, connection, header[SYNC], at, end);
-    case REQUEST_PING: return handle_ping(self, connection, header[SYNC], at, end);
-    default: return handle_rows(self, connection, header, at, end);
+    header.type &= 0xff;
+    switch (header.type) {
+    case REQUEST_CALL: return handle_call(self, connection, header.sync, at, end);
+    case REQUEST_PING: return handle_ping(self, connection, header.sync, at, end);
+    default: return handle_rows(self, connection, &header, at, end);
     }
 }
 

@@ -5,35 +5,72 @@
 #include "../space/space.h"
 #include "../wire/wire.h"
 
-/* requests.c */
-extern PyTypeObject Request_Type;
+/* The numbers of the protocol. */
 enum {
-    REQUEST_SELECT = 1, REQUEST_INSERT, REQUEST_REPLACE, REQUEST_UPDATE, REQUEST_DELETE, REQUEST_UPSERT = 9,
-    REQUEST_CALL = 10, REQUEST_NOP = 12, REQUEST_PING = 64,
+    REQUEST_SELECT = 1, REQUEST_INSERT, REQUEST_REPLACE, REQUEST_UPDATE, REQUEST_DELETE, REQUEST_CALL_16, REQUEST_AUTH,
+    REQUEST_EVAL, REQUEST_UPSERT, REQUEST_CALL, REQUEST_EXECUTE, REQUEST_NOP, REQUEST_PREPARE, REQUEST_BEGIN,
+    REQUEST_COMMIT, REQUEST_PING = 64, REQUEST_ID = 73, REQUEST_WATCH, REQUEST_UNWATCH, REQUEST_WATCH_ONCE = 77,
 };
-enum { REQUEST_TYPE = 0x00, SYNC = 0x01, SCHEMA_VERSION = 0x05, HEADER_KEYS };
+enum { HEADER_TYPE = 0x00, HEADER_SYNC = 0x01, HEADER_SCHEMA_VERSION = 0x05, HEADER_STREAM_ID = 0x0a };
 enum {
-    BODY_SPACE_ID = 0x10, BODY_INDEX_ID, BODY_LIMIT, BODY_OFFSET, BODY_ITERATOR, BODY_INDEX_BASE, BODY_NUMBERS,
-    BODY_KEY = 0x20, BODY_TUPLE, BODY_FUNCTION_NAME, BODY_OPS = 0x28,
+    BODY_SPACE_ID = 0x10, BODY_INDEX_ID, BODY_LIMIT, BODY_OFFSET, BODY_ITERATOR, BODY_INDEX_BASE,
+    BODY_FETCH_POSITION = 0x1f, BODY_KEY, BODY_TUPLE, BODY_FUNCTION_NAME, BODY_USER_NAME,
+    BODY_EXPR = 0x27, BODY_OPS, BODY_TUPLE_META = 0x2a, BODY_AFTER_POSITION = 0x2e, BODY_AFTER_TUPLE,
+    BODY_SQL_TEXT = 0x40, BODY_SQL_BIND, BODY_STMT_ID = 0x43, BODY_VERSION = 0x54, BODY_FEATURES, BODY_TIMEOUT,
+    BODY_EVENT_KEY, BODY_TXN_ISOLATION = 0x59, BODY_AUTH_TYPE = 0x5b, BODY_SPACE_NAME = 0x5e, BODY_INDEX_NAME,
+    BODY_KEYS
 };
 #define BIT(key) ((uint64_t)1 << (key))
-int read_header(Position *at, Position end, uint64_t values[HEADER_KEYS]);
-/* `read_unsigned`, without a call for the kinds of numbers that requests are made of. */
-static inline int read_number(Position *at, Position end, uint64_t *value)
+
+/* body.c */
+typedef enum {
+    KIND_NONE, /* what has no meaning */
+    KIND_ANY,
+    KIND_UINT, KIND_INT, KIND_FLOAT, KIND_DOUBLE, KIND_STR, KIND_BIN, KIND_ARRAY, KIND_MAP, KIND_NIL, KIND_BOOL, KIND_EXT,
+} Kind;
+typedef struct {
+    Position at, end;
+} Span;
+static inline uint64_t number_at(Position at) /* of KIND_UINT */
 {
-    if (*at < end && **at < 0x80) {
-        *value = *(*at)++;
-        return 1;
-    }
-    int width = *at < end && **at >= 0xcc && **at <= 0xce ? 1 << (**at - 0xcc) : 0;
-    if (width && end - *at > width) {
-        *value = big_endian(*at + 1, width);
-        *at += 1 + width;
-        return 1;
-    }
-    return read_unsigned(at, end, value);
+    return *at < 0x80 ? *at : big_endian(at + 1, 1 << (*at - 0xcc));
 }
-uint64_t required_keys(uint64_t type); /* a bit for each key that a request for rows must have; 0 for other requests */
+typedef struct {
+    uint64_t type, sync, schema_version, stream_id;
+} Header;
+/* Read a header, and go past it. Returns 0 if it is none: `sync` then is the number to answer with. */
+int read_header(Position *at, Position end, Header *header);
+
+/* What a type of requests has in its body. */
+enum { REQUIRED_MAX = 3 };
+typedef struct {
+    const uint8_t *kinds; /* of the values, by key; values of KIND_NONE are ignored */
+    int has_any_keys;     /* whether keys may be anything; those that are no unsigned numbers are ignored then */
+    const char *absent;   /* the error of a request without a body; NULL if it needs none */
+    const char *refused;  /* the error of a body that is no map, or has a value of another kind */
+    uint8_t required[REQUIRED_MAX]; /* keys, in the order in which missing ones are reported */
+} BodyRule;
+const BodyRule *body_rule(uint8_t type); /* NULL for a type whose body has no meaning */
+int is_row_request(uint8_t type);
+typedef struct {
+    uint64_t seen[2]; /* a bit for each key that is there */
+    Span values[BODY_KEYS];
+} Body;
+static inline int body_has(const Body *body, int key)
+{
+    return body->seen[key / 64] >> key % 64 & 1;
+}
+static inline Span body_span(const Body *body, int key) /* NULLs if it is not there */
+{
+    return body_has(body, key) ? body->values[key] : (Span){NULL, NULL};
+}
+const char *read_body(const BodyRule *rule, Position at, Position end, Body *body); /* the text of an error, or NULL */
+int missing_key(const BodyRule *rule, const Body *body); /* the first required key that is not there; 0 for none */
+uint64_t body_number(const Body *body, int key);         /* 0 if there is none; values of KIND_UINT only */
+int is_value(Position at, Position end);                 /* whether this is exactly one well-formed value */
+
+/* decoding.c */
+extern PyTypeObject Request_Type;
 
 /* calls.c: what answers requests */
 /* What a request has cost at the most, in rough units: a row that is read or changed, or a KiB. After LOOK_AT_TIME of
@@ -69,26 +106,23 @@ PyObject *handle_space(Handle *self, uint64_t number);          /* borrowed; NUL
 
 /* row_requests.c, row_selects.c, row_changes.c: requests for rows; NULL, maybe without an exception */
 typedef struct {
-    uint64_t numbers[BODY_NUMBERS], seen; /* numbers that are not there are 0 */
-    Position key, key_end, tuple, tuple_end, operations, operations_end; /* operations: of UPSERT */
-} RowBody;
-typedef struct {
     uint64_t type, sync;
-    uint32_t schema_version;
-    const RowBody *body;
+    uint32_t schema_version, space_id, index_id, limit, offset, iterator, index_base;
+    Span tuple, operations; /* operations: of UPSERT */
     PyObject *connection, *space;
     Key key;
     int found; /* how many rows were read */
 } RowRequest;
+enum { SHORT_KEY = 4096 }; /* bytes: a longer key is that of no row */
 /* They return 1; 0 where Python has to look, and nothing has changed; -1 with an exception. */
 int select_response(RowRequest *request, Response *response); /* of rows as they are in the engine */
 int change_response(const RowRequest *request, Response *response); /* the same, and the change is made */
 
-/* Write the response with these rows: 1; 0 where that is for Python; -1 with an exception. */
+/* Write the response with these rows. Returns 1; -1 with an exception. */
 int answer_rows(const RowRequest *request, Response *response, const PackedRow *rows, int count);
 
 /* Answer a request for rows. Returns its cost; 0 unknown, nothing has changed; -1 with an exception. */
-int handle_rows(Handle *self, PyObject *connection, const uint64_t *header, Position at, Position end);
+int handle_rows(Handle *self, PyObject *connection, const Header *header, Position at, Position end);
 
 FUNCTION(native_decode_request);
 FUNCTION(native_quick_handle);

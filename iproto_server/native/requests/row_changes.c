@@ -80,7 +80,7 @@ static int find_referred(Change *change, Tree *tree, Place place)
 static int find_requested(Change *change)
 {
     int is_primary, values;
-    Quick *quick = space_index(change->request->space, change->request->body->numbers[BODY_INDEX_ID], &is_primary);
+    Quick *quick = space_index(change->request->space, change->request->index_id, &is_primary);
     if (!quick || !quick->is_exact)
         return 0;
     int done = request_key(quick, &change->request->key, &change->bytes, &values);
@@ -179,7 +179,7 @@ static int put(Change *change, const PackedRow *row, const PackedRow *answered)
 
 static PackedRow requested_row(const RowRequest *request)
 {
-    return (PackedRow){request->body->tuple, (size_t)(request->body->tuple_end - request->body->tuple)};
+    return (PackedRow){request->tuple.at, (size_t)(request->tuple.end - request->tuple.at)};
 }
 
 /* Find the place of the row of the request, which must fit the format. */
@@ -217,10 +217,10 @@ static int put_updated(Change *change, const UpdatedRow *updated, int is_answere
 }
 
 /* Read operations whose values are known to be well-formed. */
-static int read_operations(const Change *change, UpdateOperations *operations, Position at, Position end)
+static int read_operations(const Change *change, UpdateOperations *operations, Span given)
 {
     PyObject *names = format_names(SPACE(change->request->space, FORMAT));
-    PackedOperations packed = {at, end, (uint32_t)change->request->body->numbers[BODY_INDEX_BASE], names};
+    PackedOperations packed = {given.at, given.end, change->request->index_base, names};
     return read_packed_operations(operations, &packed) && operations->is_plain;
 }
 
@@ -238,8 +238,7 @@ static int apply(Change *change, const UpdateOperations *operations, int is_answ
 static int update(Change *change)
 {
     UpdateOperations operations;
-    const RowBody *body = change->request->body;
-    if (!read_operations(change, &operations, body->tuple, body->tuple_end) || find_requested(change) <= 0)
+    if (!read_operations(change, &operations, change->request->tuple) || find_requested(change) <= 0)
         return 0;
     return change->old.data ? apply(change, &operations, 1) : respond(change, &change->old);
 }
@@ -248,9 +247,8 @@ static int upsert(Change *change)
 {
     static const PackedRow none = {NULL, 0};
     UpdateOperations operations;
-    const RowBody *body = change->request->body;
     PackedRow row = requested_row(change->request);
-    if (!read_operations(change, &operations, body->operations, body->operations_end) || find_place(change, &row) <= 0)
+    if (!read_operations(change, &operations, change->request->operations) || find_place(change, &row) <= 0)
         return 0;
     return change->old.data ? apply(change, &operations, 0) : put(change, &row, &none);
 }

@@ -5,66 +5,14 @@
 
 enum { READ = 1, WRITE = 2 };
 
-#define SHORT_KEY 4096 /* as in server/requests/dml.py */
-
-static int is_array(Position at, Position end)
-{
-    return at < end && ((*at & 0xf0) == 0x90 || *at == 0xdc || *at == 0xdd);
-}
-
-static int read_array(Position *at, Position end, Position *array, Position *array_end)
-{
-    if (!is_array(*at, end))
-        return 0;
-    *array = *at;
-    int fits = skip_value(at, end, 1);
-    *array_end = *at;
-    return fits;
-}
-
-static int read_item(RowBody *body, uint8_t key, Position *at, Position end)
-{
-    if (key > BODY_OPS || body->seen & BIT(key))
-        return 0;
-    body->seen |= BIT(key);
-    if (key >= BODY_SPACE_ID && key < BODY_NUMBERS)
-        return read_number(at, end, &body->numbers[key]) && body->numbers[key] <= UINT32_MAX;
-    switch (key) {
-    case BODY_KEY: return read_array(at, end, &body->key, &body->key_end);
-    case BODY_TUPLE: return read_array(at, end, &body->tuple, &body->tuple_end);
-    case BODY_OPS: return read_array(at, end, &body->operations, &body->operations_end);
-    default: return 0;
-    }
-}
-
-static int read_body(RowBody *body, uint64_t required, Position at, Position end)
-{
-    *body = (RowBody){.seen = 0};
-    if (at >= end || (*at & 0xf0) != 0x80)
-        return 0;
-    int pairs = *at++ & 0x0f, fits = 1;
-    while (fits && pairs--) {
-        uint8_t key = at < end ? *at++ : 0;
-        fits = read_item(body, key, &at, end);
-    }
-    return fits && at == end && (body->seen & required) == required;
-}
-
-static PyObject *bytes_of(Position at, Position end)
-{
-    return PyBytes_FromStringAndSize((const char *)at, end - at);
-}
-
 /* -- each of them, with Tuples; a list of rows, or a row, or None; NULL, maybe without an exception -- */
 
 static PyObject *select_rows(const RowRequest *request, PyObject *index_id)
 {
     enum { LAST_ITERATOR = 12 };
-    const uint64_t *numbers = request->body->numbers;
-    PyObject *iterator = PyLong_FromUnsignedLongLong(numbers[BODY_ITERATOR]);
-    PyObject *offset = PyLong_FromUnsignedLongLong(numbers[BODY_OFFSET]);
-    PyObject *limit = PyLong_FromUnsignedLongLong(numbers[BODY_LIMIT]), *rows = NULL;
-    if (iterator && offset && limit && numbers[BODY_ITERATOR] <= LAST_ITERATOR)
+    PyObject *iterator = PyLong_FromUnsignedLong(request->iterator), *offset = PyLong_FromUnsignedLong(request->offset);
+    PyObject *limit = PyLong_FromUnsignedLong(request->limit), *rows = NULL;
+    if (iterator && offset && limit && request->iterator <= LAST_ITERATOR)
         rows = space_select(request->space, index_id, iterator, offset, limit, &request->key);
     Py_XDECREF(iterator);
     Py_XDECREF(offset);
@@ -74,7 +22,8 @@ static PyObject *select_rows(const RowRequest *request, PyObject *index_id)
 
 static PyObject *row_of(const RowRequest *request)
 {
-    PyObject *raw = bytes_of(request->body->tuple, request->body->tuple_end);
+    Span tuple = request->tuple;
+    PyObject *raw = PyBytes_FromStringAndSize((const char *)tuple.at, tuple.end - tuple.at);
     PyObject *row = raw ? new_tuple(raw, SPACE(request->space, FORMAT), NULL) : NULL;
     Py_XDECREF(raw);
     return row;
@@ -87,21 +36,21 @@ static PyObject *store_row(const RowRequest *request, int is_insert)
     return stored;
 }
 
-static PackedOperations operations_of(const RowRequest *request, Position at, Position end)
+static PackedOperations operations_of(const RowRequest *request, Span operations)
 {
     PyObject *names = format_names(SPACE(request->space, FORMAT));
-    return (PackedOperations){at, end, (uint32_t)request->body->numbers[BODY_INDEX_BASE], names};
+    return (PackedOperations){operations.at, operations.end, request->index_base, names};
 }
 
 static PyObject *update_row_of(const RowRequest *request, PyObject *index_id)
 {
-    PackedOperations operations = operations_of(request, request->body->tuple, request->body->tuple_end);
+    PackedOperations operations = operations_of(request, request->tuple);
     return space_update_packed(request->space, index_id, &request->key, &operations);
 }
 
 static PyObject *upsert_row(const RowRequest *request)
 {
-    PackedOperations operations = operations_of(request, request->body->operations, request->body->operations_end);
+    PackedOperations operations = operations_of(request, request->operations);
     PyObject *row = row_of(request), *done = row ? space_upsert_packed(request->space, row, &operations) : NULL;
     Py_XDECREF(row);
     return done;
@@ -129,12 +78,12 @@ static Py_ssize_t total_size(PyObject *rows)
     return size;
 }
 
-/* What comes of writing a response: where that has failed, or is for Python, nothing is left of it. */
-static int written(Response *response, int done)
+/* What comes of writing a response. Returns 1; -1 with an exception, and nothing is left of it. */
+static int written(Response *response, int failed)
 {
-    if (done <= 0)
+    if (failed)
         response_drop(response);
-    return done;
+    return failed ? -1 : 1;
 }
 
 int answer_rows(const RowRequest *request, Response *response, const PackedRow *rows, int count)
@@ -159,10 +108,10 @@ static int answer_result(const RowRequest *request, Response *response, PyObject
     return answer_raws(request, response, &((RawObject *)answer)->raw, 1);
 }
 
-/* The response with Tuples: 1; 0 unknown; -1 with an exception. */
+/* Write the response with Tuples. Returns 1; 0 unknown; -1 with an exception. */
 static int respond(const RowRequest *request, Response *response)
 {
-    PyObject *index_id = PyLong_FromUnsignedLongLong(request->body->numbers[BODY_INDEX_ID]);
+    PyObject *index_id = PyLong_FromUnsignedLong(request->index_id);
     PyObject *answer = index_id ? carry_out(request, index_id) : NULL;
     Py_XDECREF(index_id);
     if (answer && request->type == REQUEST_SELECT && PyList_CheckExact(answer)
@@ -171,10 +120,6 @@ static int respond(const RowRequest *request, Response *response)
     if (!answer)
         return PyErr_Occurred() ? -1 : 0;
     int done = answer_result(request, response, answer);
-    if (!done) {
-        PyErr_SetString(PyExc_OverflowError, "the rows do not fit into a response");
-        done = -1;
-    }
     Py_DECREF(answer);
     return done;
 }
@@ -218,31 +163,44 @@ static int answer_request(Handle *self, PyObject *session, RowRequest *request)
     return !sent ? -1 : is_quick ? 1 + request->found : LOOK_AT_TIME;
 }
 
-/* The space and the key. Returns -1 with an exception; 0 unknown. */
-static int find_space(Handle *self, RowRequest *request)
+/* Read a request that has only these keys. Returns 0 for another one. */
+static int read_request(RowRequest *request, Position at, Position end)
 {
     static const uint8_t no_values[] = {0x90};
-    const RowBody *body = request->body;
-    if (body->seen & BIT(BODY_KEY))
-        request->key = (Key){NULL, 0, body->key, body->key_end};
-    else
-        request->key = (Key){NULL, 0, no_values, no_values + 1};
-    if (body->key_end - body->key > SHORT_KEY)
-        return 0; /* not the key of any row */
+    static const uint64_t known = ~(BIT(BODY_FETCH_POSITION) | BIT(BODY_AFTER_POSITION) | BIT(BODY_AFTER_TUPLE));
+    const BodyRule *rule = body_rule((uint8_t)request->type);
+    Body body;
+    if (read_body(rule, at, end, &body) || missing_key(rule, &body) || body.seen[0] & ~known || body.seen[1])
+        return 0;
+    request->space_id = (uint32_t)body_number(&body, BODY_SPACE_ID);
+    request->index_id = (uint32_t)body_number(&body, BODY_INDEX_ID);
+    request->limit = (uint32_t)body_number(&body, BODY_LIMIT);
+    request->offset = (uint32_t)body_number(&body, BODY_OFFSET);
+    request->iterator = (uint32_t)body_number(&body, BODY_ITERATOR);
+    request->index_base = (uint32_t)body_number(&body, BODY_INDEX_BASE);
+    request->tuple = body_span(&body, BODY_TUPLE);
+    request->operations = body_span(&body, BODY_OPS);
+    Span key = body_has(&body, BODY_KEY) ? body.values[BODY_KEY] : (Span){no_values, no_values + 1};
+    request->key = (Key){NULL, 0, key.at, key.end};
+    return key.end - key.at <= SHORT_KEY;
+}
+
+/* Returns -1 with an exception; 0 unknown. */
+static int find_space(Handle *self, RowRequest *request)
+{
     if (schema_version(self, &request->schema_version) < 0)
         return -1;
-    request->space = handle_space(self, body->numbers[BODY_SPACE_ID]);
+    request->space = handle_space(self, request->space_id);
     return request->space && Py_TYPE(request->space) == stored_space_type;
 }
 
-int handle_rows(Handle *self, PyObject *connection, const uint64_t *header, Position at, Position end)
+int handle_rows(Handle *self, PyObject *connection, const Header *header, Position at, Position end)
 {
-    uint64_t type = header[REQUEST_TYPE], needed = required_keys(type);
-    RowBody body;
-    RowRequest request = {.type = type, .sync = header[SYNC], .body = &body, .connection = connection};
+    RowRequest request = {.type = header->type, .sync = header->sync, .connection = connection};
     PyObject *session;
-    if (!needed || !read_body(&body, needed, at, end) || !(session = session_of(self, connection))
-        || !may_everything(session, type == REQUEST_SELECT ? READ : WRITE) || find_space(self, &request) <= 0)
+    if (!is_row_request((uint8_t)header->type) || !read_request(&request, at, end)
+        || !(session = session_of(self, connection))
+        || !may_everything(session, header->type == REQUEST_SELECT ? READ : WRITE) || find_space(self, &request) <= 0)
         return PyErr_Occurred() ? -1 : 0;
     Py_INCREF(session);
     Py_INCREF(request.space);

@@ -20,20 +20,19 @@ static int find_one(Tree *tree, const KeyBuffer *key, PackedRow *row)
 
 static int find_rows(const RowRequest *request, Quick *quick, PackedRow *rows)
 {
-    const uint64_t *numbers = request->body->numbers;
     KeyBuffer key;
     key.data = NULL;
     key.size = 0;
     int values, found = TREE_ROWS_UNKNOWN;
     if (request_key(quick, &request->key, &key, &values) > 0) {
         Tree *tree = tree_object_core(quick->tree);
-        int is_one = numbers[BODY_ITERATOR] == TREE_EQ && !numbers[BODY_OFFSET] && quick->is_exact
+        int is_one = request->iterator == TREE_EQ && !request->offset && quick->is_exact
             && values == client_key_parts(quick->encode_key);
         if (is_one)
             found = find_one(tree, &key, rows);
         else if (quick->is_ordered)
-            found = tree_find_rows(tree, (int)numbers[BODY_ITERATOR], key.data ? key.data : key.first, key.size,
-                                   numbers[BODY_OFFSET], numbers[BODY_LIMIT], rows);
+            found = tree_find_rows(tree, (int)request->iterator, key.data ? key.data : key.first, key.size,
+                                   request->offset, request->limit, rows);
     }
     key_buffer_free(&key);
     return found;
@@ -43,8 +42,8 @@ int select_response(RowRequest *request, Response *response)
 {
     PackedRow rows[TREE_SELECT_MAX];
     int is_primary;
-    Quick *quick = space_index(request->space, request->body->numbers[BODY_INDEX_ID], &is_primary);
-    if (!quick || request->body->numbers[BODY_ITERATOR] >= TREE_ITERATORS || !request->body->numbers[BODY_LIMIT])
+    Quick *quick = space_index(request->space, request->index_id, &is_primary);
+    if (!quick || request->iterator >= TREE_ITERATORS || !request->limit)
         return 0;
     int count = request->found = find_rows(request, quick, rows);
     size_t total = 0;

@@ -1,7 +1,7 @@
-/* Frames that wait to be carried out: the twin of iproto_server.protocol.frames.Frames.
+/* A queue of frames that wait to be handled.
  *
- * What has arrived is kept in pieces. A piece is one frame, or several with their lengths before them, as they came:
- * then only a position moves when a frame is taken.
+ * They are kept in pieces. A piece is one frame, or several as they arrived, with their lengths before them: then only a
+ * position moves when a frame is taken.
  */
 #include "../native.h"
 
@@ -42,7 +42,7 @@ static int reserve(FramesObject *self, int at_front)
     return 0;
 }
 
-/* Takes the data over. */
+/* Add a piece; this takes over the reference to `data`. */
 static int put_piece(FramesObject *self, PyObject *data, Py_ssize_t position, Py_ssize_t count, int is_bare, int at_front)
 {
     if (!data || reserve(self, at_front) < 0) {
@@ -72,12 +72,17 @@ int frames_put(FramesObject *self, PyObject *data, Py_ssize_t start, Py_ssize_t 
     return put_piece(self, kept, 0, count, 0, 0);
 }
 
+int frames_put_bare(FramesObject *self, PyObject *data, Py_ssize_t start, Py_ssize_t end)
+{
+    return put_piece(self, PyBytes_FromStringAndSize(PyBytes_AS_STRING(data) + start, end - start), 0, 1, 1, 0);
+}
+
 Py_ssize_t frames_left(const FramesObject *self)
 {
     return self->count;
 }
 
-/* Where the next frame of a piece is; the position moves on. */
+/* The next frame of a piece, whose position moves on. */
 static Position next_frame(Piece *piece, Position *end)
 {
     Position at = (Position)PyBytes_AS_STRING(piece->data) + piece->position;
@@ -140,7 +145,7 @@ static PyObject *frames_appendleft(PyObject *self, PyObject *frame)
     return done(put_frame((FramesObject *)self, frame, 1));
 }
 
-/* The pieces of other frames, which keep them. */
+/* Append the pieces of another queue, which keeps them. */
 static int extend_by_pieces(FramesObject *self, const FramesObject *other)
 {
     Py_ssize_t end = other->end;
@@ -223,9 +228,9 @@ static void frames_dealloc(PyObject *object)
 }
 
 static PyMethodDef frames_methods[] = {
-    {"append", frames_append, METH_O, "append($self, frame, /)\n--\n\nPut a frame behind the others."},
-    {"appendleft", frames_appendleft, METH_O, "appendleft($self, frame, /)\n--\n\nPut a frame before the others."},
-    {"extend", frames_extend, METH_O, "extend($self, frames, /)\n--\n\nPut several frames behind the others."},
+    {"append", frames_append, METH_O, "append($self, frame, /)\n--\n\nAdd a frame at the end."},
+    {"appendleft", frames_appendleft, METH_O, "appendleft($self, frame, /)\n--\n\nAdd a frame in front of the others."},
+    {"extend", frames_extend, METH_O, "extend($self, frames, /)\n--\n\nAdd several frames at the end."},
     {"popleft", frames_popleft, METH_NOARGS, "popleft($self, /)\n--\n\nTake the first frame."},
     {NULL},
 };
@@ -234,7 +239,7 @@ static PySequenceMethods frames_sequence = {.sq_length = frames_length};
 
 PyTypeObject Frames_Type = {
     PyVarObject_HEAD_INIT(NULL, 0)
-    .tp_name = "iproto_server.protocol.frames.Frames",
+    .tp_name = "iproto_server.native._native.Frames",
     .tp_doc = "A queue of frames.",
     .tp_basicsize = sizeof(FramesObject),
     .tp_flags = Py_TPFLAGS_DEFAULT,

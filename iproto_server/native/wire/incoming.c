@@ -140,36 +140,12 @@ FUNCTION(native_carry_out_until)
 
 /* -- what arrives -- */
 
-#define AT_ONCE 4         /* as in server/connection/fair_scheduler.py */
-#define CUT_AT_ONCE 8192  /* as in server/connection/connection.py */
-
-/* How many whole frames of the usual kind data is, and nothing else; 0 where it is something else, or more than may be
- * cut out at once. */
-static Py_ssize_t count_frames(PyObject *data, Py_ssize_t max_frame)
-{
-    Position start = (Position)PyBytes_AS_STRING(data), at = start, end = at + PyBytes_GET_SIZE(data);
-    Py_ssize_t count = 0;
-    for (; at < end; count++) {
-        if (at - start >= CUT_AT_ONCE || end - at < FRAME_HEAD || *at != 0xce)
-            return 0;
-        Py_ssize_t length = (Py_ssize_t)big_endian(at + 1, 4);
-        if (length > max_frame || length > end - at - FRAME_HEAD)
-            return 0;
-        at += FRAME_HEAD + length;
-    }
-    return count;
-}
-
 /* Whether nothing else is to be looked at before what arrives. */
 static int is_idle(PyObject *connection)
 {
     PyObject *decoder = get_slot(connection, &connection_decoder);
-    if (!is_plain_connection(connection) || !decoder || Py_TYPE(decoder) != known[KNOWN_DECODER]
-        || get_slot(connection, &connection_is_held) != Py_False || get_slot(connection, &connection_fault) != Py_None)
-        return 0;
-    PyObject *rest = get_slot(decoder, &decoder_rest), *buffer = get_slot(decoder, &decoder_buffer);
-    return rest && PyBytes_CheckExact(rest) && !PyBytes_GET_SIZE(rest) && buffer && PyByteArray_CheckExact(buffer)
-        && !PyByteArray_GET_SIZE(buffer);
+    return is_plain_connection(connection) && decoder && Py_TYPE(decoder) == &FrameDecoder_Type
+        && get_slot(connection, &connection_is_held) == Py_False && get_slot(connection, &connection_fault) == Py_None;
 }
 
 /* Say that somebody was served at once, unless it has just been in a hurry. */
@@ -220,15 +196,14 @@ PyObject *receive_data(PyObject *connection, PyObject *data)
 {
     if (!PyBytes_CheckExact(data) || !is_idle(connection) || make_names() < 0)
         return NULL;
-    Py_ssize_t max_frame = PyLong_AsSsize_t(get_slot(get_slot(connection, &connection_decoder), &decoder_max_frame));
-    Py_ssize_t count = PyErr_Occurred() ? 0 : count_frames(data, max_frame);
+    Py_ssize_t count = decoder_count((FrameDecoder *)get_slot(connection, &connection_decoder), data);
     PyObject *server = get_slot(connection, &connection_server);
     TrafficObject *traffic = traffic_of(connection);
-    if (!count || !traffic || (count <= AT_ONCE && note_visit(connection, server) < 0))
+    if (!count || !traffic || (count <= REQUESTS_AT_ONCE && note_visit(connection, server) < 0))
         return NULL;
     traffic->received += PyBytes_GET_SIZE(data);
     set_slot(connection, &connection_has_received, Py_True);
-    if (count > AT_ONCE)
+    if (count > REQUESTS_AT_ONCE)
         return hand_over(connection, NAME_CARRY_OUT_MANY, data, (Position)PyBytes_AS_STRING(data), count);
     Run run;
     begin_run(&run, connection, get_slot(connection, &connection_handle));

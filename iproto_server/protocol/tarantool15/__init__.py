@@ -7,8 +7,8 @@ Fields are bytes preceded by their length; their meaning depends on the space.
 Source: `doc/box-protocol.txt` of Tarantool 1.5.5, otherwise the behaviour of 1.5.5.
 """
 
+from iproto_server.native._native import FrameDecoder15
 from iproto_server.protocol.tarantool15.constants import Flag, RequestType15, UpdateCode
-from iproto_server.protocol.tarantool15.framing import FrameDecoder15
 from iproto_server.protocol.tarantool15.request import (
     Call,
     Delete,

@@ -21,18 +21,15 @@ from iproto_server.box.access.session import Session
 from iproto_server.errors import BoxError
 from iproto_server.log_setup import event
 from iproto_server.native import twin, twin_methods
-from iproto_server.protocol.frames import Frames
-from iproto_server.protocol.framing import FrameDecoder, FramingError
+from iproto_server.native._native import LARGE_ANSWER, REQUESTS_AT_ONCE, Output
+from iproto_server.protocol.framing import FrameDecoder, Frames, FramingError
 from iproto_server.protocol.greeting import encode_greeting
 from iproto_server.protocol.response import encode_chunk, encode_error, response_sync, response_version
 from iproto_server.server.client_connection import EventSubscriptions, RequestStreams
-from iproto_server.server.connection.fair_scheduler import AT_ONCE
 from iproto_server.server.connection.listener import peer_name
-from iproto_server.server.connection.pending_output import Output
 from iproto_server.server.connection.rest import Rest
 from iproto_server.server.connection.server_state import ServerState
 from iproto_server.server.limits.admission import Ticket
-from iproto_server.server.limits.unsent_limit import LARGE
 
 logger = logging.getLogger("iproto_server.connection")
 
@@ -325,7 +322,7 @@ class Connection(asyncio.Protocol):
             assert self._backlog is not None
             self._backlog.extend(frames)
             return
-        if len(frames) > AT_ONCE or self._decoder.has_more:
+        if len(frames) > REQUESTS_AT_ONCE or self._decoder.has_more:
             self._carry_out_many(frames)
             return
         if self._has_hurried:
@@ -667,7 +664,7 @@ class Connection(asyncio.Protocol):
         if self._is_lost:
             return
         self._output.add(response, self._transactions.has_logged)
-        if len(response) > LARGE:
+        if len(response) > LARGE_ANSWER:
             self._server.unsent.add(self)
         if not self._has_output:
             self._has_output = True

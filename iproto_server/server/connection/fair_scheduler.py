@@ -15,9 +15,6 @@ from typing import Final
 
 from iproto_server.server.client_connection import ClientConnection
 
-AT_ONCE: Final = 4
-"""So many requests that come together are carried out without looking at the time."""
-
 SHARE: Final = 0.0001
 """Seconds of a loop iteration that are for those who send more, while there are others."""
 

@@ -16,9 +16,9 @@ from iproto_server.box.txn.statement import Committed
 from iproto_server.box.txn.transaction import TransactionManager
 from iproto_server.errors import BoxError
 from iproto_server.native import twin
+from iproto_server.native._native import Output
 from iproto_server.server.connection.busy_poll import BusyPoll
 from iproto_server.server.connection.outgoing import OutgoingConnection
-from iproto_server.server.connection.pending_output import Output
 from iproto_server.storage.wal import LogWrite, WalMode, WriteAheadLog
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from iproto_server.errors import BoxError
-from iproto_server.server.connection.pending_output import Output
+from iproto_server.native._native import Output
 
 
 class OutgoingConnection(Protocol):

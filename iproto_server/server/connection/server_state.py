@@ -13,12 +13,12 @@ from iproto_server.box.clock import Clock
 from iproto_server.box.txn.trigger import Trigger, TriggerList
 from iproto_server.config.config import Config
 from iproto_server.errors import BoxError
+from iproto_server.native._native import Traffic
 from iproto_server.server.application_errors import procedure_error
 from iproto_server.server.client_connection import ClientConnection
 from iproto_server.server.connection.fair_scheduler import Turns
 from iproto_server.server.connection.group_commit import Batch
 from iproto_server.server.connection.hangups import Hangups
-from iproto_server.server.connection.traffic import Traffic
 from iproto_server.server.limits.admission import Admission
 from iproto_server.server.limits.connection_deadlines import ConnectionDeadlines
 from iproto_server.server.limits.idle import IdleConnections

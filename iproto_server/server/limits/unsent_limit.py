@@ -20,11 +20,9 @@ from typing import Final
 
 from iproto_server.box.clock import Clock, Timer
 from iproto_server.config.config import Config
+from iproto_server.native._native import LARGE_ANSWER
 from iproto_server.server.client_connection import ClientConnection
 from iproto_server.server.limits.rate_limited_log import RateLimitedLog
-
-LARGE: Final = 64 * 1024
-"""Bytes: smaller answers never wait, and a connection with fewer unsent bytes is not slow."""
 
 TICK: Final = 0.1
 """Seconds between two checks of slow connections."""
@@ -135,13 +133,13 @@ class UnsentLimit:
         self._timer = None
         self._ticks += 1
         if self._ticks % SCAN_TICKS == 0:
-            self._slow.update(each for each in self._connections if each.unsent > LARGE)
-        for connection in [each for each in self._slow if each.unsent <= LARGE]:
+            self._slow.update(each for each in self._connections if each.unsent > LARGE_ANSWER)
+        for connection in [each for each in self._slow if each.unsent <= LARGE_ANSWER]:
             self._slow.discard(connection)
             connection.limit_unsent(None)
         self._check_exceeding()
         self._resume_waiting()
-        limit = LARGE if self.unsent > self._config().max_unsent else None
+        limit = LARGE_ANSWER if self.unsent > self._config().max_unsent else None
         for connection in self._slow:
             connection.limit_unsent(limit)
         if self._slow or self._waiting or self._promised:

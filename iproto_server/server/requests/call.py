@@ -15,10 +15,9 @@ from iproto_server.box.api.box import Box
 from iproto_server.box.lua_calls.calls import RemoteCalls
 from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError, ErrorCode
-from iproto_server.native import twin
 from iproto_server.protocol.constants import Key, RequestType
 from iproto_server.protocol.request import Request
-from iproto_server.protocol.response import encode_tuples
+from iproto_server.protocol.response import encode_result, encode_tuples
 from iproto_server.server.application_errors import procedure_error
 from iproto_server.server.client_connection import ClientConnection
 from iproto_server.server.requests.answer import Answer, Handler, Pending
@@ -93,14 +92,14 @@ class Calls:
             sync: the request's `sync`.
             waiter: the waiter that its procedure has returned.
         """
-        return Pending(waiter, lambda waiter: self._waited(sync, waiter, encode_values))
+        return Pending(waiter, lambda waiter: self._waited(sync, waiter, encode_result))
 
     def _call_16(self, connection: ClientConnection, request: Request) -> Answer:
         body = request.body
         result = self.invoke(connection.session, body[_FUNCTION_NAME], body[_TUPLE])
         if isinstance(result, Waiter):
-            return Pending(result, lambda waiter: self._waited(request.sync, waiter, encode_values_16))
-        return encode_tuples(request.sync, self._catalog.schema_version, encode_values_16(result))
+            return Pending(result, lambda waiter: self._waited(request.sync, waiter, encode_result_16))
+        return encode_result_16(request.sync, self._catalog.schema_version, result)
 
     def running_procedure(self, frame: FrameType | None) -> str | None:
         """Return the name of the procedure that runs; None if it is not known, or one of several.
@@ -188,11 +187,11 @@ class Calls:
             # The functions check their arguments: the error is a trigger's, or a fault of the server.
             raise procedure_error(name, error, session) from error
 
-    def _waited(self, sync: int, waiter: Waiter, encode: Callable[[object], Sequence[bytes]]) -> bytes:
+    def _waited(self, sync: int, waiter: Waiter, encode: Callable[[int, int, object], bytes]) -> bytes:
         """Encode the response of a waiting call, or raise its error."""
         if waiter.error is not None:
             raise waiter.error
-        return encode_tuples(sync, self._catalog.schema_version, encode(waiter.result))
+        return encode(sync, self._catalog.schema_version, waiter.result)
 
 
 def unpack_arguments(packed: bytes) -> list[Any]:
@@ -231,34 +230,21 @@ def call_error(
     return procedure_error(name, error, session)
 
 
-@twin
-def encode_result(sync: int, schema_version: int, result: object) -> bytes:
-    """Encode the response to a CALL.
-
-    Parameters:
-        sync: the request's `sync`.
-        schema_version: the current schema version.
-        result: the procedure's result.
-    """
-    return encode_tuples(sync, schema_version, encode_values(result))
-
-
-def encode_values(result: object) -> Sequence[bytes]:
-    """Pack the DATA of a CALL: the returned values one by one."""
-    if result is None:
-        return ()
-    if isinstance(result, tuple):
-        return [codec.pack(value) for value in result]
-    return (codec.pack(result),)
-
-
-def encode_values_16(result: object) -> Sequence[bytes]:
-    """Pack the DATA of a CALL_16: the returned values as tuples.
+def encode_result_16(sync: int, schema_version: int, result: object) -> bytes:
+    """Encode the response to a CALL_16, whose values are all tuples.
 
     Source: Tarantool, "IPROTO_CALL_16": an array of arrays is a list of tuples, any other value becomes a
-        tuple
-    of one field.
+    tuple of one field.
+
+    Parameters:
+        sync: The request's `sync`.
+        schema_version: The current schema version.
+        result: What the procedure has returned.
     """
+    return encode_tuples(sync, schema_version, _pack_tuples(result))
+
+
+def _pack_tuples(result: object) -> Sequence[bytes]:
     values = [] if result is None else list(result) if isinstance(result, tuple) else [result]
     if len(values) == 1 and isinstance(values[0], list) and values[0]:
         inner = [codec.pack(value) for value in values[0]]

@@ -15,12 +15,13 @@ from iproto_server.box.update import parse_update
 from iproto_server.codec import msgpack as codec
 from iproto_server.codec.msgpack import Kind
 from iproto_server.errors import BoxError, ErrorCode
+from iproto_server.native._native import LARGE_ANSWER, SHORT_KEY
 from iproto_server.protocol.constants import IteratorType, Key, RequestType
 from iproto_server.protocol.request import Request
 from iproto_server.protocol.response import encode_page, encode_tuples
 from iproto_server.server.application_errors import procedure_error
 from iproto_server.server.client_connection import ClientConnection
-from iproto_server.server.limits.unsent_limit import LARGE, NoRoomError
+from iproto_server.server.limits.unsent_limit import NoRoomError
 from iproto_server.server.requests.answer import Body, Handler
 
 # Plain integers: the operators of an IntFlag cost more than the rest of the check.
@@ -38,7 +39,6 @@ _KEY, _TUPLE, _OPS = int(Key.KEY), int(Key.TUPLE), int(Key.OPS)
 _SPACE_NAME, _INDEX_NAME = int(Key.SPACE_NAME), int(Key.INDEX_NAME)
 _PAGE_KEYS = frozenset(map(int, (Key.FETCH_POSITION, Key.AFTER_POSITION, Key.AFTER_TUPLE)))
 _LAST_ITERATOR = int(max(IteratorType))
-_SHORT_KEY = 4096
 _LONG_EXTENSION = 1024
 _REPLACED = (Kind.ARRAY, Kind.MAP, Kind.EXT)
 
@@ -57,7 +57,7 @@ def read_key(packed: bytes) -> Any:
     Raises:
         BoxError: INVALID_MSGPACK, the key is nested too deeply.
     """
-    if len(packed) <= _SHORT_KEY:
+    if len(packed) <= SHORT_KEY:
         return codec.unpack(packed)
     count = codec.array_count(packed)
     if count > PART_COUNT_MAX:
@@ -71,7 +71,7 @@ def read_key(packed: bytes) -> Any:
 def reserve(connection: ClientConnection, rows: Sequence[bytes]) -> None:
     """Reserve room for the answer. Raises NoRoomError if the request has to wait."""
     size = sum(map(len, rows))
-    if size > LARGE and not connection.admit(size):
+    if size > LARGE_ANSWER and not connection.admit(size):
         raise NoRoomError
 
 

@@ -13,7 +13,8 @@ import pytest
 from iproto_server import NIL, Box, BoxError, Tuple, TupleMap
 from iproto_server.box.tuple.format import Format
 from iproto_server.codec import msgpack as codec
-from iproto_server.server.requests.call import encode_result, encode_values_16
+from iproto_server.protocol.response import encode_result
+from iproto_server.server.requests.call import encode_result_16
 from tests.box.boxes import accounts
 
 FORMAT = Format.parse(
@@ -272,7 +273,7 @@ class TestReadOnlyMaps:
             assert codec.pack(make(found)) == codec.pack(make(expected))
         assert encode_result(5, 7, found) == encode_result(5, 7, expected)
         assert encode_result(5, 7, (found, found)) == encode_result(5, 7, (expected, expected))
-        assert encode_values_16([found]) == encode_values_16([expected])
+        assert encode_result_16(5, 7, [found]) == encode_result_16(5, 7, [expected])
 
     def test_values_keep_the_form_that_they_are_stored_in(self) -> None:
         wide = Tuple(b"\x92\xcd\x00\x01\xca\x3f\x80\x00\x00", FORMAT)  # 1 in three bytes, single precision

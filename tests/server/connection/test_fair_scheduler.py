@@ -10,9 +10,10 @@ from typing import cast
 import msgpack
 import pytest
 
+from iproto_server.native._native import REQUESTS_AT_ONCE
 from iproto_server.server.connection import fair_scheduler as module
 from iproto_server.server.connection.connection import Connection
-from iproto_server.server.connection.fair_scheduler import ALONE_AFTER, AT_ONCE, SHARE, SHARE_ALONE, Turns
+from iproto_server.server.connection.fair_scheduler import ALONE_AFTER, SHARE, SHARE_ALONE, Turns
 from tests.iproto_client import PING, REQUEST_TYPE, SYNC
 from tests.server.in_process import ServerInProcess
 
@@ -89,8 +90,8 @@ def test_whose_many_requests_had_to_wait_is_not_one_of_the_others_with_its_next_
             seen, turns.has_others = turns.has_others, False
             return seen
 
-        client.send_bytes(ping * (AT_ONCE + 1))
-        for _ in range(AT_ONCE + 1):
+        client.send_bytes(ping * (REQUESTS_AT_ONCE + 1))
+        for _ in range(REQUESTS_AT_ONCE + 1):
             assert client.receive().ok
         running.run(served_at_once())
         seen = []

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from iproto_server.config.address import Address
+from iproto_server.native._native import REQUESTS_AT_ONCE
 from iproto_server.server.connection import connection as module
 from iproto_server.server.connection import fair_scheduler
-from iproto_server.server.connection.fair_scheduler import AT_ONCE
 from tests.box15_client import CALL as CALL_15
 from tests.box15_client import PING as PING_15
 from tests.box15_client import Client15, call_body
@@ -220,7 +220,7 @@ class TestStandingInTheLine:
             client = service.running.connect()
             call(client, "wait")
             service.until(lambda: len(service.line) == 1)
-            requests = [AT_ONCE + 1, 0, *range(1, 100)]
+            requests = [REQUESTS_AT_ONCE + 1, 0, *range(1, 100)]
             client.send_bytes(
                 b"".join(frame(CALL, {FUNCTION_NAME: "step", TUPLE: [number]}) for number in requests)
             )
@@ -230,7 +230,7 @@ class TestStandingInTheLine:
             for _ in range(1 + len(requests)):
                 assert client.receive().ok
             assert client.closed_by_server()
-            assert service.steps[0] == (AT_ONCE + 1, 1)
+            assert service.steps[0] == (REQUESTS_AT_ONCE + 1, 1)
             assert service.steps[-1] == (99, 0)
 
 

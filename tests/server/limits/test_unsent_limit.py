@@ -18,10 +18,11 @@ import pytest
 
 from iproto_server import Application, Box, ManualClock
 from iproto_server.config.address import Address
+from iproto_server.native._native import LARGE_ANSWER
 from iproto_server.protocol.constants import Key, RequestType
 from iproto_server.server.connection.connection import Connection
 from iproto_server.server.limits.rate_limited_log import RateLimitedLog
-from iproto_server.server.limits.unsent_limit import LARGE, SCAN_TICKS, STALL_TICKS, TICK, UnsentLimit
+from iproto_server.server.limits.unsent_limit import SCAN_TICKS, STALL_TICKS, TICK, UnsentLimit
 from tests.box15_client import Client15, select_body
 from tests.iproto_client import IprotoClient, frame
 from tests.server.in_process import ServerInProcess
@@ -88,7 +89,7 @@ class TestTheLine:
     def test_one_that_is_larger_than_the_limit_is_made_when_it_is_the_only_one(self) -> None:
         limit = Limit(2)
         assert limit.ask(0, 100 * MEBIBYTE)
-        assert not limit.ask(1, LARGE + 1)
+        assert not limit.ask(1, LARGE_ANSWER + 1)
 
     def test_who_waits_longest_goes_first_when_there_is_room(self) -> None:
         limit = Limit(5)
@@ -149,13 +150,13 @@ class TestTheLine:
     def test_who_has_left_much_unread_waits_sooner_and_no_longer_than_needed(self) -> None:
         limit = Limit(3)
         slow, other, quick = limit.clients
-        slow.unsent, other.unsent = MEBIBYTE, 2 * LARGE
+        slow.unsent, other.unsent = MEBIBYTE, 2 * LARGE_ANSWER
         limit.tick(SCAN_TICKS)
         assert limit.limit.unsent == 0, "nobody has looked: there was no large answer"
         limit.limit.add(cast(Any, slow))
         limit.tick(SCAN_TICKS)
-        assert (slow.limit, other.limit, quick.limit) == (LARGE, LARGE, None)
-        slow.unsent = LARGE
+        assert (slow.limit, other.limit, quick.limit) == (LARGE_ANSWER, LARGE_ANSWER, None)
+        slow.unsent = LARGE_ANSWER
         limit.tick()
         assert (slow.limit, other.limit) == (None, None)
 
