@@ -29,6 +29,7 @@ __all__ = [
     "ErrorCode",
     "Float64",
     "Histogram",
+    "IncrementalDict",
     "IteratorType",
     "ManagedQueue",
     "ManualClock",
@@ -75,6 +76,7 @@ if TYPE_CHECKING:
     from iproto_server.box.backoff import pause_after
     from iproto_server.box.clock import Timer
     from iproto_server.box.index.iterator_type import IteratorType
+    from iproto_server.box.txn.incremental_dict import IncrementalDict
     from iproto_server.box.txn.transactional_dict import ABSENT
     from iproto_server.box.txn.trigger import Trigger
     from iproto_server.codec.msgpack import pack
@@ -101,6 +103,7 @@ else:
         "ErrorCode": "iproto_server.errors",
         "Float64": "iproto_server.codec.number64",
         "Histogram": "iproto_server.managed_queue",
+        "IncrementalDict": "iproto_server.box.txn.incremental_dict",
         "IteratorType": "iproto_server.box.index.iterator_type",
         "ManagedQueue": "iproto_server.managed_queue",
         "NamedQueues": "iproto_server.managed_queue",

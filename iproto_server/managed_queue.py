@@ -12,7 +12,7 @@ The server's procedures `operator.…`, its metrics and its commands use them.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import accumulate, islice
@@ -124,7 +124,7 @@ class Durations:
         now: returns the time in nanoseconds.
         bounds: the upper bounds of the intervals, in nanoseconds, ascending, 64 at most.
         earliest: moments up to this one, 0 or later, are not known.
-        noted: moments by any key.
+        noted: moments by any key, an `IncrementalDict`.
     """
 
     __slots__ = ("_bounds", "_earliest", "_noted", "_now", "calls", "counts", "sum")
@@ -139,7 +139,7 @@ class Durations:
     """The sum of all durations, in nanoseconds."""
 
     def __init__(
-        self, now: Callable[[], int], bounds: tuple[int, ...], earliest: int, noted: dict[Any, int]
+        self, now: Callable[[], int], bounds: tuple[int, ...], earliest: int, noted: MutableMapping[Any, int]
     ) -> None:
         if len(bounds) > _BOUNDS_MAX:
             raise ValueError(f"there may be {_BOUNDS_MAX} bounds, not {len(bounds)}")

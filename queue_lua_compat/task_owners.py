@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, MutableMapping
 from functools import partial
 from itertools import islice
 from typing import Any, Final
 
-from iproto_server import ABSENT, Box, TransactionalDict, TransactionalTwoWayDict
+from iproto_server import ABSENT, Box, IncrementalDict, TransactionalDict, TransactionalTwoWayDict
 from queue_lua_compat.retries import Retries
 
 logger = logging.getLogger("queue_lua_compat.task_owners")
@@ -43,12 +43,13 @@ class TaskOwners(TransactionalTwoWayDict[Any, int]):
         self, box: Box, release: Callable[[Any], object], kept: dict[str, Any] | None = None
     ) -> None:
         kept = {} if kept is None else kept
-        super().__init__(box, kept.setdefault("owners", {}), kept.setdefault("owned", {}))
+        super().__init__(box, kept.setdefault("owners", IncrementalDict()), kept.setdefault("owned", {}))
         self._release = release
         self._releases = Retries(box, self._release_unowned, logger, "release tasks")
-        self.sessions: dict[Any, int] = self.values
-        self.tasks: dict[int, dict[Any, int | None]] = self.keys
-        self.touched: TransactionalDict[Any, int] = TransactionalDict(box, kept.setdefault("touched", {}))
+        self.sessions: MutableMapping[Any, int] = self.values
+        self.tasks: dict[int, MutableMapping[Any, int | None]] = self.keys
+        touched: IncrementalDict[Any, int] = kept.setdefault("touched", IncrementalDict())
+        self.touched: TransactionalDict[Any, int] = TransactionalDict(box, touched)
 
     def touch(self, key: Any) -> None:
         """Note that the owner of a task asks for more time."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from iproto_server import Box, Durations, Histogram
+from iproto_server import Box, Durations, Histogram, IncrementalDict
 
 _SECOND: Final = 1e-9
 """A nanosecond in seconds."""
@@ -34,10 +34,10 @@ class TaskTimes:
 
     def __init__(self, box: Box, kept: dict[str, Any]) -> None:
         self.now = box.clock.time_ns
-        self.ready_since: dict[Any, int] = kept.setdefault("ready since", {})
+        self.ready_since: IncrementalDict[Any, int] = kept.setdefault("ready since", IncrementalDict())
         if "waited" not in kept:
             kept["waited"] = self._durations(self.ready_since)
-            kept["served"] = self._durations({})
+            kept["served"] = self._durations(IncrementalDict())
         self.waited: Durations = kept["waited"]
         self.served: Durations = kept["served"]
 
@@ -78,7 +78,7 @@ class TaskTimes:
         """Count how long a task was taken, which is acknowledged now; None if that is unknown."""
         self.served.since(taken_at, None)
 
-    def _durations(self, noted: dict[Any, int]) -> Durations:
+    def _durations(self, noted: IncrementalDict[Any, int]) -> Durations:
         bounds = tuple(round(bound / _SECOND) for bound in Histogram().bounds)
         return Durations(self.now, bounds, EARLIEST, noted)
 

@@ -62,6 +62,9 @@ def release_free_memory() -> None:
 
 # Ordered maps
 
+class IncrementalTable:
+    """The base of `IncrementalDict`, which declares its methods."""
+
 @final
 class Tree:
     """The ordered map of a TREE index, from keys to values, all of them byte strings.

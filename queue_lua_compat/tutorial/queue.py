@@ -22,6 +22,7 @@ from iproto_server import (
     BoxError,
     DueTimer,
     ErrorCode,
+    IncrementalDict,
     IteratorType,
     ManagedQueue,
     Tuple,
@@ -128,7 +129,8 @@ class TutorialQueue:
             self._policy.forget()
         self._policy.start(lambda key: self._space.get(key) is not None)
         self._dead_letters.start()
-        self._times_to_run = TimesToRun(box, self._time_out, kept.setdefault("times to run", {}))
+        until = kept.setdefault("times to run", IncrementalDict())
+        self._times_to_run = TimesToRun(box, self._time_out, until)
         self._run_until = self._times_to_run.until
         if not self._kept["last_id"]:
             self._kept["last_id"] = newest_id(box, self._space)

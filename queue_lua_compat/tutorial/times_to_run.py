@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from iproto_server import Box, DueTimer
+from iproto_server import Box, DueTimer, IncrementalDict
 
 
 class TimesToRun:
@@ -22,7 +22,9 @@ class TimesToRun:
         until: that dict.
     """
 
-    def __init__(self, box: Box, time_out: Callable[[Any], object], until: dict[Any, float]) -> None:
+    def __init__(
+        self, box: Box, time_out: Callable[[Any], object], until: IncrementalDict[Any, float]
+    ) -> None:
         self._time_out = time_out
         self.until = until
         self._ends = [(moment, key) for key, moment in until.items()]

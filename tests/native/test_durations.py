@@ -5,14 +5,14 @@ from __future__ import annotations
 import gc
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iproto_server import Durations, native
+from iproto_server import Durations, IncrementalDict, native
 
 EARLIEST = 10**18
 NOW = 1_600_000_000_000_000_000
@@ -23,12 +23,18 @@ bounds = st.lists(st.integers(0, 10**13), max_size=64, unique=True).map(sorted).
 moments = times | st.integers(-(2**70), 2**70) | st.sampled_from([None, True, 1.5e18, "id"])
 
 
+def noting(moments: Mapping[Any, int] | None = None) -> IncrementalDict[Any, int]:
+    noted: IncrementalDict[Any, int] = IncrementalDict()
+    noted.update(moments or {})
+    return noted
+
+
 def _figures(durations: Any) -> tuple[int, list[int], float]:
     return durations.calls, durations.counts, durations.sum
 
 
 def _both(now: Callable[[], int], limits: tuple[int, ...], earliest: int = EARLIEST) -> list[Any]:
-    both = [kind(now, limits, earliest, {}) for kind in (Durations, native.in_python["Durations"])]
+    both = [kind(now, limits, earliest, noting()) for kind in (Durations, native.in_python["Durations"])]
     assert type(both[0]) is not type(both[1])
     return both
 
@@ -55,7 +61,7 @@ def test_bounds_belong_to_the_interval_below(limits: tuple[int, ...], places: li
 @given(st.dictionaries(st.integers(0, 5), moments), st.lists(st.tuples(st.integers(0, 5), moments)))
 def test_noted_moments_count_instead(noted: dict[int, Any], steps: list[tuple[int, Any]]) -> None:
     kinds = (Durations, native.in_python["Durations"])
-    copies = [dict(noted), dict(noted)]
+    copies = [noting(noted), noting(noted)]
     both = [kind(lambda: NOW, (10**9,), EARLIEST, copy) for kind, copy in zip(kinds, copies, strict=True)]
     for key, moment in steps:
         assert [each.since(moment, key) for each in both] == [NOW, NOW]
@@ -64,7 +70,7 @@ def test_noted_moments_count_instead(noted: dict[int, Any], steps: list[tuple[in
 
 
 def test_the_clock_of_the_system_is_read_itself() -> None:
-    durations = Durations(time.time_ns, (10**9, 10**12), EARLIEST, {})
+    durations = Durations(time.time_ns, (10**9, 10**12), EARLIEST, noting())
     before = time.time_ns()
     now = durations.since(before - 10**10, 1)
     assert before <= now <= time.time_ns()
@@ -82,16 +88,16 @@ class TestWrongInput:
     )
     def test_it_is_refused(self, kind: Any, limits: tuple[int, ...], earliest: int, text: str) -> None:
         with pytest.raises(ValueError, match=text):
-            kind(time.time_ns, limits, earliest, {})
+            kind(time.time_ns, limits, earliest, noting())
 
     def test_a_clock_that_fails_changes_nothing(self, kind: Any) -> None:
-        durations = kind(lambda: 1 // 0, (), 0, {5: 5})
+        durations = kind(lambda: 1 // 0, (), 0, noting({5: 5}))
         with pytest.raises(ZeroDivisionError):
             durations.since(5, 1)
         assert _figures(durations) == (0, [0], 0.0)
 
     def test_keys_must_be_hashable(self, kind: Any) -> None:
-        durations = kind(time.time_ns, (), 0, {5: 5})
+        durations = kind(time.time_ns, (), 0, noting({5: 5}))
         with pytest.raises(TypeError, match="unhashable"):
             durations.since(5, [])
         assert _figures(durations) == (0, [0], 0.0)
@@ -99,24 +105,24 @@ class TestWrongInput:
     @pytest.mark.parametrize("arguments", [(), (1,), (1, 2, 3)])
     def test_a_wrong_number_of_arguments_is_refused(self, kind: Any, arguments: tuple[int, ...]) -> None:
         with pytest.raises(TypeError):
-            kind(time.time_ns, (), 0, {}).since(*arguments)
+            kind(time.time_ns, (), 0, noting()).since(*arguments)
 
 
 def test_a_clock_without_numbers_is_refused() -> None:
     with pytest.raises(TypeError):
-        Durations(lambda: "soon", (), 0, {}).since(5, 1)  # type: ignore[arg-type, return-value]
+        Durations(lambda: "soon", (), 0, noting()).since(5, 1)  # type: ignore[arg-type, return-value]
     with pytest.raises(OverflowError):
-        Durations(lambda: 2**64, (), 0, {}).since(5, 1)
+        Durations(lambda: 2**64, (), 0, noting()).since(5, 1)
 
 
 @pytest.mark.parametrize("limits", [[1, 2], (1, "2"), (2**64,)])
 def test_bounds_must_be_a_tuple_of_integers(limits: Any) -> None:
     with pytest.raises((TypeError, OverflowError)):
-        Durations(time.time_ns, limits, 0, {})
+        Durations(time.time_ns, limits, 0, noting())
 
 
 def test_it_may_be_part_of_a_cycle() -> None:
-    class Noted(dict[Any, int]):
+    class Noted(IncrementalDict[Any, int]):
         pass
 
     noted = Noted()
@@ -133,7 +139,7 @@ def test_the_clock_is_let_go() -> None:
             return NOW
 
     clock = Clock()
-    durations = Durations(clock.now, (), 0, {})
+    durations = Durations(clock.now, (), 0, noting())
     seen = weakref.ref(clock)
     del clock
     assert durations.since(NOW, 1) == NOW

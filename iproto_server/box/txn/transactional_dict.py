@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, MutableMapping
 from functools import partial
 from typing import Any, Final, Generic, TypeVar
 
@@ -24,7 +24,8 @@ class TransactionalDict(Generic[Key, Value]):
 
     Parameters:
         box: the box.
-        values: the dict to use, such as one of `Box.keep`; None: a new one.
+        values: the dict to use, such as one of `Box.keep`, or an `IncrementalDict` for many entries; None: a
+            new dict.
 
     Attributes:
         values: the values; do not change them directly.
@@ -32,10 +33,10 @@ class TransactionalDict(Generic[Key, Value]):
 
     __slots__ = ("_box", "_transactions", "values")
 
-    def __init__(self, box: TransactionScope, values: dict[Key, Value] | None = None) -> None:
+    def __init__(self, box: TransactionScope, values: MutableMapping[Key, Value] | None = None) -> None:
         self._box = box
         self._transactions = box.transactions
-        self.values: dict[Key, Value] = {} if values is None else values
+        self.values: MutableMapping[Key, Value] = {} if values is None else values
 
     def put(self, key: Key, value: Value) -> None:
         """Store a value."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import MutableMapping
 from typing import Any, TypeVar
 
+from iproto_server.box.txn.incremental_dict import IncrementalDict
 from iproto_server.box.txn.transaction import TransactionScope
 from iproto_server.box.txn.transactional_dict import ABSENT, TransactionalDict
 from iproto_server.native import twin_methods
@@ -20,7 +22,7 @@ class TransactionalTwoWayDict(TransactionalDict[Key, Value]):
 
     Parameters:
         box: the box.
-        values, keys: the dicts to use, such as some of `Box.keep`; None: new ones.
+        values, keys: the dicts to use, such as those of `Box.keep`; None: new ones.
 
     Attributes:
         values: the values by key; do not change them directly.
@@ -33,13 +35,13 @@ class TransactionalTwoWayDict(TransactionalDict[Key, Value]):
     def __init__(
         self,
         box: TransactionScope,
-        values: dict[Key, Value] | None = None,
-        keys: dict[Value, dict[Key, int | None]] | None = None,
+        values: MutableMapping[Key, Value] | None = None,
+        keys: dict[Value, MutableMapping[Key, int | None]] | None = None,
     ) -> None:
-        super().__init__(box, values)
-        self.keys: dict[Value, dict[Key, int | None]] = {} if keys is None else keys
+        super().__init__(box, IncrementalDict() if values is None else values)
+        self.keys: dict[Value, MutableMapping[Key, int | None]] = {} if keys is None else keys
 
-    # Outside of streams, both of these are compiled.
+    # Outside of streams, both of these are compiled, for an `IncrementalDict` and such dicts of the keys.
 
     def put(self, key: Key, value: Value, moment: int | None = None) -> None:
         """Store a value, and when that was; None keeps the moment of a key that is there."""
@@ -74,4 +76,7 @@ class TransactionalTwoWayDict(TransactionalDict[Key, Value]):
         if state is not ABSENT:
             value, moment = state
             self.values[key] = value
-            self.keys.setdefault(value, {})[key] = moment
+            keys_of_value = self.keys.get(value)
+            if keys_of_value is None:
+                keys_of_value = self.keys[value] = IncrementalDict()
+            keys_of_value[key] = moment

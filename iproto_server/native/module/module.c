@@ -2,7 +2,7 @@
 #include "../native.h"
 
 /* What the Python of native/__init__.py must know of: the number changes when twins, or what they are given, do. */
-#define INTERFACE 28
+#define INTERFACE 29
 
 #ifndef FINGERPRINT
 #define FINGERPRINT "" /* of the sources; setup.py defines it */
@@ -66,6 +66,8 @@ static PyTypeObject *const types[] = {
     &FrameDecoder_Type,
     &FrameDecoder15_Type,
     &DictUndo_Type,
+    &IncrementalTable_Type,
+    &IncrementalDictKeys_Type,
     &Durations_Type,
 };
 

@@ -8,7 +8,7 @@ enum { BOUNDS_MAX = 64 };
 typedef struct {
     PyObject_HEAD
     PyObject *now;   /* NULL: the system's clock */
-    PyObject *noted; /* moments by key, a dict */
+    PyObject *noted; /* moments by key, an IncrementalDict */
     int64_t earliest, bounds[BOUNDS_MAX];
     int bound_count;
     unsigned long long calls, counts[BOUNDS_MAX + 1];
@@ -49,7 +49,7 @@ static PyObject *durations_new(PyTypeObject *type, PyObject *args, PyObject *nam
     PyObject *now, *bounds, *noted;
     long long earliest;
     if (!PyArg_ParseTupleAndKeywords(args, named, "OO!LO!", names, &now, &PyTuple_Type, &bounds, &earliest,
-                                     &PyDict_Type, &noted))
+                                     &IncrementalTable_Type, &noted))
         return NULL;
     if (earliest < 0) {
         PyErr_SetString(PyExc_ValueError, "the earliest moment must not be negative");
@@ -135,15 +135,6 @@ static int count_moment(DurationsObject *self, PyObject *moment, int64_t *now)
     return 0;
 }
 
-/* Take the moment of a key out of a dict: a new reference, NULL, maybe without an exception, if there is none. */
-static PyObject *take_out(PyObject *noted, PyObject *key)
-{
-    PyObject *moment = Py_XNewRef(PyDict_GetItemWithError(noted, key));
-    if (moment && PyDict_DelItem(noted, key) < 0)
-        Py_CLEAR(moment);
-    return moment;
-}
-
 static PyObject *durations_since(PyObject *object, PyObject *const *args, Py_ssize_t count)
 {
     DurationsObject *self = (DurationsObject *)object;
@@ -152,8 +143,9 @@ static PyObject *durations_since(PyObject *object, PyObject *const *args, Py_ssi
         return NULL;
     }
     int64_t now;
-    PyObject *noted = PyDict_GET_SIZE(self->noted) ? take_out(self->noted, args[1]) : NULL;
-    if (!noted && PyErr_Occurred())
+    IncrementalDictObject *all = (IncrementalDictObject *)self->noted;
+    PyObject *noted = NULL;
+    if (incremental_dict_size(all) && incremental_dict_pop(all, args[1], &noted) < 0)
         return NULL;
     int failed = count_moment(self, noted ? noted : args[0], &now);
     Py_XDECREF(noted);

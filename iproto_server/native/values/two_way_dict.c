@@ -7,6 +7,7 @@
 enum { BOX_TRANSACTIONS, BOX_VALUES, BOX_KEYS, DICT_SLOTS };
 static Slot slots[DICT_SLOTS] = {{"_transactions", 0}, {"values", 0}, {"keys", 0}};
 static PyObject *undo_name;
+static PyTypeObject *incremental_dict_type; /* of Python */
 
 /* -- what undoes a change, if its transaction is undone -- */
 
@@ -95,7 +96,8 @@ static int undo_later(PyObject *self, PyObject *manager, PyObject *key, PyObject
 /* -- changes -- */
 
 typedef struct {
-    PyObject *manager, *values, *keys;
+    PyObject *manager, *keys;
+    IncrementalDictObject *values;
 } Parts;
 
 static int is_plain(PyObject *key)
@@ -106,55 +108,69 @@ static int is_plain(PyObject *key)
 /* Returns 0 where Python has to make the change. */
 static int find_parts(PyObject *self, PyObject *key, Parts *parts)
 {
-    *parts = (Parts){get_slot(self, slots + BOX_TRANSACTIONS), get_slot(self, slots + BOX_VALUES),
-                     get_slot(self, slots + BOX_KEYS)};
+    PyObject *values = get_slot(self, slots + BOX_VALUES);
+    *parts = (Parts){get_slot(self, slots + BOX_TRANSACTIONS), get_slot(self, slots + BOX_KEYS),
+                     (IncrementalDictObject *)values};
     if (!stored_space_type || !is_plain(key) || !parts->manager || Py_TYPE(parts->manager) != known[KNOWN_MANAGER]
-        || MANAGER(parts->manager, INTERACTIVE) != Py_None || !parts->values || !PyDict_CheckExact(parts->values)
+        || MANAGER(parts->manager, INTERACTIVE) != Py_None || !values || !is_incremental_dict(values)
         || !parts->keys || !PyDict_CheckExact(parts->keys))
         return 0;
     PyObject *statements = MANAGER(parts->manager, STATEMENTS), *undoing = MANAGER(parts->manager, ON_ROLLBACK);
     return statements && undoing && PyList_CheckExact(undoing);
 }
 
-/* The keys of a value, borrowed; NULL, maybe without an exception, if there are none. */
-static PyObject *keys_of(const Parts *parts, PyObject *value)
+/* Find the keys of a value, borrowed, or NULL. Returns 0, maybe with an exception, where Python has to make the change. */
+static int find_keys(const Parts *parts, PyObject *value, IncrementalDictObject **keys)
 {
-    PyObject *keys = PyDict_GetItemWithError(parts->keys, value);
-    return keys && PyDict_CheckExact(keys) ? keys : NULL;
+    PyObject *found = PyDict_GetItemWithError(parts->keys, value);
+    *keys = (IncrementalDictObject *)found;
+    return found ? is_incremental_dict(found) : !PyErr_Occurred();
 }
 
-static int drop_key(const Parts *parts, PyObject *key, PyObject *value, PyObject *keys)
+static int drop(IncrementalDictObject *dict, PyObject *key)
 {
-    if (PyDict_DelItem(keys, key) < 0)
+    PyObject *value;
+    int found = incremental_dict_pop(dict, key, &value);
+    Py_XDECREF(value);
+    return found < 0 ? -1 : 0;
+}
+
+static int drop_key(const Parts *parts, PyObject *key, PyObject *value, IncrementalDictObject *keys)
+{
+    if (drop(keys, key) < 0)
         return -1;
-    return PyDict_GET_SIZE(keys) ? 0 : PyDict_DelItem(parts->keys, value);
+    return incremental_dict_size(keys) ? 0 : PyDict_DelItem(parts->keys, value);
 }
 
 static int add_key(const Parts *parts, PyObject *key, PyObject *value, PyObject *moment)
 {
-    PyObject *keys = keys_of(parts, value);
-    if (keys || PyErr_Occurred())
-        return keys ? PyDict_SetItem(keys, key, moment) : -1;
-    if (!(keys = PyDict_New()))
+    IncrementalDictObject *keys;
+    if (!find_keys(parts, value, &keys))
         return -1;
-    int failed = PyDict_SetItem(keys, key, moment) < 0 || PyDict_SetItem(parts->keys, value, keys) < 0;
-    Py_DECREF(keys);
+    if (keys)
+        return incremental_dict_add(keys, key, moment);
+    PyObject *first = incremental_dict_new(incremental_dict_type);
+    if (!first)
+        return -1;
+    int failed = incremental_dict_add((IncrementalDictObject *)first, key, moment) < 0
+                 || PyDict_SetItem(parts->keys, value, first) < 0;
+    Py_DECREF(first);
     return failed ? -1 : 0;
 }
 
 /* Replace the value `before`, NULL where the key is missing, whose moment is owned by the caller. The undo comes first:
  * it is all that a change without memory for the rest needs. Returns -1 with an exception. */
-static int exchange(PyObject *self, const Parts *parts, PyObject *key, PyObject *before, PyObject *keys_before,
-                    PyObject *moment_before, PyObject *value, PyObject *moment)
+static int exchange(PyObject *self, const Parts *parts, PyObject *key, PyObject *before,
+                    IncrementalDictObject *keys_before, PyObject *moment_before, PyObject *value, PyObject *moment)
 {
     if (undo_later(self, parts->manager, key, before, moment_before) < 0
-        || (before && (drop_key(parts, key, before, keys_before) < 0 || PyDict_DelItem(parts->values, key) < 0)))
+        || (before && (drop_key(parts, key, before, keys_before) < 0 || drop(parts->values, key) < 0)))
         return -1;
     if (!value)
         return 0;
     if (moment == Py_None && moment_before)
         moment = moment_before;
-    return PyDict_SetItem(parts->values, key, value) < 0 || add_key(parts, key, value, moment) < 0 ? -1 : 0;
+    return incremental_dict_add(parts->values, key, value) < 0 || add_key(parts, key, value, moment) < 0 ? -1 : 0;
 }
 
 /* Set the value of a key, or remove it where that is NULL. Returns None, for a removed key its moment; NULL, maybe
@@ -162,13 +178,15 @@ static int exchange(PyObject *self, const Parts *parts, PyObject *key, PyObject 
 static PyObject *change(PyObject *self, PyObject *key, PyObject *value, PyObject *moment)
 {
     Parts parts;
-    if (!find_parts(self, key, &parts) || (value && !PyLong_CheckExact(value)))
+    IncrementalDictObject *keys = NULL;
+    if (!find_parts(self, key, &parts) || (value && (!PyLong_CheckExact(value) || !find_keys(&parts, value, &keys))))
         return NULL;
-    PyObject *before = PyDict_GetItemWithError(parts.values, key);
+    PyObject *before = incremental_dict_get(parts.values, key);
     if (!before && (PyErr_Occurred() || !value))
         return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
-    PyObject *keys = before && PyLong_CheckExact(before) ? keys_of(&parts, before) : NULL;
-    PyObject *moment_before = keys ? PyDict_GetItemWithError(keys, key) : NULL;
+    if (before && (!PyLong_CheckExact(before) || !find_keys(&parts, before, &keys)))
+        return NULL;
+    PyObject *moment_before = before && keys ? incremental_dict_get(keys, key) : NULL;
     if (before && !moment_before)
         return NULL;
     Py_XINCREF(before);
@@ -192,7 +210,8 @@ static int prepare(PyTypeObject *type)
     PyObject *found = module ? PyObject_GetAttrString(module, "ABSENT") : NULL;
     Py_XDECREF(module);
     if (!found || know_class(KNOWN_MANAGER) < 0 || find_slots((PyObject *)type, slots, DICT_SLOTS) < 0
-        || !(undo_name = PyUnicode_InternFromString("_undo"))) {
+        || !(undo_name = PyUnicode_InternFromString("_undo"))
+        || !(incremental_dict_type = find_class("iproto_server.box.txn.incremental_dict", "IncrementalDict", NULL, 0))) {
         Py_XDECREF(found);
         return -1;
     }

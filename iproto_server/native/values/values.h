@@ -124,6 +124,22 @@ const RowFormat *row_check_format(PyObject *self);
 /* The same of a packed row; 0, too: `row_fits` has to look at the fields. `is_whole`: it is known to be well-formed. */
 int packed_row_fits(PyObject *self, PyObject *raw, int is_whole);
 
+/* incremental_dict.c: `_get` returns a borrowed reference; NULL, maybe without an exception, where there is no such key.
+ * `_set`, and `_add` of a key that is known to be missing, return -1 with an exception; so does `_pop`, or whether the
+ * key was there, and its value is a new reference. */
+extern PyTypeObject IncrementalTable_Type, IncrementalDictKeys_Type;
+typedef struct IncrementalDictObject IncrementalDictObject;
+static inline int is_incremental_dict(PyObject *object)
+{
+    return PyObject_TypeCheck(object, &IncrementalTable_Type);
+}
+PyObject *incremental_dict_new(PyTypeObject *type);
+PyObject *incremental_dict_get(IncrementalDictObject *self, PyObject *key);
+int incremental_dict_set(IncrementalDictObject *self, PyObject *key, PyObject *value);
+int incremental_dict_add(IncrementalDictObject *self, PyObject *key, PyObject *value);
+int incremental_dict_pop(IncrementalDictObject *self, PyObject *key, PyObject **value);
+Py_ssize_t incremental_dict_size(const IncrementalDictObject *self);
+
 /* two_way_dict.c */
 extern PyTypeObject DictUndo_Type;
 

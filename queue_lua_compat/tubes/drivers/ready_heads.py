@@ -16,7 +16,7 @@ from functools import partial
 from operator import itemgetter
 from typing import Any, Final, Protocol
 
-from iproto_server import Box, IteratorType, Space, Tuple
+from iproto_server import Box, IncrementalDict, IteratorType, Space, Tuple
 from queue_lua_compat.tubes.driver import READY, STATUS, TAKEN, follow, unfollow
 
 Rank = tuple[Any, ...]
@@ -57,7 +57,7 @@ class ReadyHeads:
         self._utube = rank[-1]
         self._moved = moved
         self._began_with_open = False
-        self._ranks: dict[str, Rank] = {}
+        self._ranks: IncrementalDict[str, Rank] = IncrementalDict()
         self._in_order = OOTreeSet()
         self._marked: set[str] = set()
         self._is_stale = False

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
-from iproto_server import ABSENT, Box, TransactionalTwoWayDict, native
+from iproto_server import ABSENT, Box, IncrementalDict, TransactionalTwoWayDict, native
 from iproto_server.box.txn.journal import MemoryJournal
 from iproto_server.box.txn.statement import Statement
 from tests.box.txn.test_interactive import Client, others
@@ -21,7 +22,7 @@ class SlowJournal(MemoryJournal):
         return True
 
 
-def keys_by_value(values: dict[Any, Any]) -> dict[Any, set[Any]]:
+def keys_by_value(values: Mapping[Any, Any]) -> dict[Any, set[Any]]:
     return {value: {key for key, other in values.items() if other == value} for value in values.values()}
 
 
@@ -204,6 +205,17 @@ def test_streams_see_their_own_changes_alone(box: Box, owners: TransactionalTwoW
     assert others(box, lambda: found_in(owners)) == ({1: 7}, {7: {1}})
     stream.commit()
     assert found_in(owners) == ({1: 8, 2: 8}, {8: {1, 2}})
+
+
+def test_plain_dicts_of_keys_stay(box: Box) -> None:
+    values: IncrementalDict[int, int] = IncrementalDict()
+    values[1] = 7
+    of_seven: dict[int, int | None] = {1: 5}
+    owners: TransactionalTwoWayDict[int, int] = TransactionalTwoWayDict(box, values, {7: of_seven})
+    box.atomic(owners.put, 2, 7, 6)
+    assert of_seven == {1: 5, 2: 6}
+    assert box.atomic(owners.remove, 1) == 5
+    assert (owners.values, owners.keys) == ({2: 7}, {7: {2: 6}})
 
 
 @pytest.mark.parametrize("seed", range(20))

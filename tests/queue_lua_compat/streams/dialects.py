@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 from iproto_server import Application, Box, ManualClock
@@ -273,7 +273,7 @@ class Tubes(Dialect):
         self.application = self._server.application
 
 
-def grouped(sessions: dict[Any, int]) -> dict[int, set[Any]]:
+def grouped(sessions: Mapping[Any, int]) -> dict[int, set[Any]]:
     """Return the tasks of each session."""
     tasks: dict[int, set[Any]] = {}
     for task_id, session_id in sessions.items():
