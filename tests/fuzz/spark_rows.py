@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Iterable
+from functools import cache
+from types import ModuleType
 from typing import Any, Final
 
 import pyarrow as pa
@@ -14,6 +17,7 @@ from iproto_server.storage.snapshot import SnapshotEncoder
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import Block, RowEncoder, RowType
 from iproto_server.storage.xlog.encoder import delete_body, insert_body, update_body, upsert_body
+from pyspark_tarantool import native
 from pyspark_tarantool.source.arrow.cell_arrays import integers, strings_of, texts
 from pyspark_tarantool.source.arrow.json_text import json_array
 from pyspark_tarantool.source.decode.log_rows import LogRows
@@ -190,8 +194,37 @@ def outcome(data: bytes) -> object:
     return rows_in(payload), states
 
 
+@cache
+def replaced() -> list[tuple[ModuleType, str, object, object]]:
+    """List the names in Spark's modules that stand for compiled code, with that and its Python version."""
+    versions = [
+        (getattr(sys.modules[python.__module__], python.__name__), python)
+        for python in native.in_python.values()
+    ]
+    return [
+        (module, name, compiled, python)
+        for path, module in sys.modules.items()
+        if path.startswith("pyspark_tarantool.")
+        for name, value in vars(module).items()
+        for compiled, python in versions
+        if value is compiled
+    ]
+
+
+def check(data: bytes) -> None:
+    """Read a block by compiled code, and by its Python versions."""
+    compiled = repr(outcome(data))
+    try:
+        for module, name, _, python in replaced():
+            setattr(module, name, python)
+        assert repr(outcome(data)) == compiled
+    finally:
+        for module, name, value, _ in replaced():
+            setattr(module, name, value)
+
+
 TARGET: Final = Target(
-    outcome,
+    check,
     [
         bytes((0, 0, 0, 0, 0, 0, 1, 0, 4, 1, 2, 0, 2, 0, 0, 5, 0, 0, 2, 0, 4, 0, 0, 7)),
         *(

@@ -35,7 +35,7 @@ INPUTS = {
     "keys": 10_000,
     "answers": 2_000,
     "connections": 2_000,
-    "replay": 30,
+    "replay": 100,
     "spark_rows": 3_000,
 }
 """The number of inputs for each target, for some seconds in all."""
