@@ -22,10 +22,10 @@ from pytest_benchmark.fixture import BenchmarkFixture
 from bench.micro.measuring import COUNT, measure
 from bench.micro.test_hot_path import PAYLOAD
 from iproto_server.codec import msgpack as codec
-from iproto_server.storage.log_rows import LogRows
+from iproto_server.native._native import LogRows
 from iproto_server.storage.vclock import VClock
-from iproto_server.storage.wal import LogWrite, WalMode, WriteAheadLog
-from iproto_server.storage.xlog import RowEncoder, RowType, encode_change, insert_body
+from iproto_server.storage.wal import WalMode, WriteAheadLog
+from iproto_server.storage.xlog import RowType, delete_body, insert_body
 from iproto_server.storage.xlog.block import encode_block
 
 NOW = 1_700_000_000.5
@@ -43,12 +43,13 @@ LEVEL = 1
 SHARED_MEMORY = Path("/dev/shm")
 
 
-def rows(count: int) -> list[bytes]:
+def rows(count: int) -> LogRows:
     """Encode transactions of one INSERT each."""
-    return [
-        encode_change(RowType.INSERT, 1, lsn, NOW, SPACE_ID, codec.pack([lsn, PAYLOAD]))
-        for lsn in range(1, count + 1)
-    ]
+    transactions = LogRows(1, 0)
+    transactions.timestamp = NOW
+    for lsn in range(1, count + 1):
+        transactions.append([(RowType.INSERT, insert_body(SPACE_ID, codec.pack([lsn, PAYLOAD])))])
+    return transactions
 
 
 @pytest.fixture
@@ -64,26 +65,29 @@ def directory(tmp_path: Path) -> Iterator[Path]:
 @pytest.mark.parametrize("kind", [RowType.INSERT, RowType.DELETE], ids=lambda kind: kind.name.lower())
 def test_row_encode(benchmark: BenchmarkFixture, kind: RowType) -> None:
     """Encode a transaction of one row."""
-    raw = codec.pack([123_456, PAYLOAD] if kind is RowType.INSERT else [123_456])
-    request_type = int(kind)
+    if kind is RowType.INSERT:
+        body = insert_body(SPACE_ID, codec.pack([123_456, PAYLOAD]))
+    else:
+        body = delete_body(SPACE_ID, codec.pack([123_456]))
+    transaction = [(int(kind), body)]
 
     def encode() -> None:
-        for lsn in range(COUNT):
-            encode_change(request_type, 1, lsn, NOW, SPACE_ID, raw)
+        waiting = LogRows(1, 0)
+        for _ in range(COUNT):
+            waiting.append(transaction)
 
     measure(benchmark, encode, tuple)
 
 
 def test_transaction_encode(benchmark: BenchmarkFixture) -> None:
     """Encode a transaction of ten rows."""
-    raw = codec.pack([123_456, PAYLOAD])
     count = COUNT // STATEMENTS
+    transaction = [(int(RowType.INSERT), insert_body(SPACE_ID, codec.pack([123_456, PAYLOAD])))] * STATEMENTS
 
     def encode() -> None:
-        encoder = RowEncoder(1)
-        for number in range(count):
-            bodies = [(int(RowType.INSERT), insert_body(SPACE_ID, raw)) for _ in range(STATEMENTS)]
-            encoder.transaction(number * STATEMENTS, NOW, bodies)
+        waiting = LogRows(1, 0)
+        for _ in range(count):
+            waiting.append(transaction)
 
     measure(benchmark, encode, tuple, count=count)
 
@@ -92,7 +96,7 @@ def test_transaction_encode(benchmark: BenchmarkFixture) -> None:
 def test_block_encode(benchmark: BenchmarkFixture, kind: str) -> None:
     """Encode a block of 100 rows, with its checksum."""
     compressor = zstandard.ZstdCompressor(level=LEVEL) if kind == "compressed" else None
-    block = b"".join(rows(TOGETHER))
+    [block] = rows(TOGETHER).blocks()
 
     def encode() -> None:
         for _ in range(BLOCKS):
@@ -104,10 +108,7 @@ def test_block_encode(benchmark: BenchmarkFixture, kind: str) -> None:
 @pytest.mark.parametrize("together", [1, TOGETHER])
 def test_write(benchmark: BenchmarkFixture, directory: Path, together: int) -> None:
     """Write transactions to a file as blocks, in one write."""
-    transactions = LogRows(1, 0)
-    for row in rows(together):
-        transactions.append(row, 1)
-    job = LogWrite(transactions, 0)
+    transactions = rows(together)
     logs: list[WriteAheadLog] = []
 
     def setup() -> tuple[WriteAheadLog]:
@@ -117,12 +118,12 @@ def test_write(benchmark: BenchmarkFixture, directory: Path, together: int) -> N
             file.unlink()
         log = WriteAheadLog(directory, WalMode.WRITE, UUID(int=1), 1, VClock())
         logs[:] = [log]
-        log.perform(job)  # creates the file
+        log.perform(transactions)  # creates the file
         return (log,)
 
     def write(log: WriteAheadLog) -> None:
         for _ in range(BLOCKS):
-            log.perform(job)
+            log.perform(transactions)
 
     measure(benchmark, write, setup, count=BLOCKS)
     logs[0].close()

@@ -1,9 +1,10 @@
 """The compiled module's functions and types; `module.c` lists them."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, final
+from typing import Any, Final, NoReturn, final
 
 from iproto_server.box.key.key_def import KeyLayout
+from iproto_server.box.txn.statement import Statement
 
 INTERFACE: int
 FINGERPRINT: str
@@ -453,3 +454,180 @@ class Traffic:
 
     received: int
     sent: int
+
+# The log
+
+BLOCK_SIZE: Final[int]
+"""A block that has reached so many bytes is written, with all of the transaction that made it so large."""
+
+HEAD_SIZE: Final[int]
+"""The size of a block's head in bytes."""
+
+MARKER_SIZE: Final[int]
+"""The size in bytes of the marker at the beginning of a block."""
+
+PLAIN_MARKER: Final[bytes]
+"""The beginning of a block."""
+
+ZSTD_MARKER: Final[bytes]
+"""The beginning of a compressed block."""
+
+def with_head(marker: bytes, payload: bytes, crc: int, /) -> bytes:
+    """Put a block's head in front of its payload.
+
+    Parameters:
+        marker: `PLAIN_MARKER` or `ZSTD_MARKER`.
+        payload: The bytes that follow the head.
+        crc: The checksum of the payload.
+
+    Returns:
+        The block.
+
+    Raises:
+        OSError: The payload has more than 2**31 - 1 bytes.
+    """
+
+def decode_head(head: bytes, /) -> tuple[bool, int, int]:
+    """Read a block's head.
+
+    Parameters:
+        head: `HEAD_SIZE` bytes.
+
+    Returns:
+        Whether the payload is compressed, its size in bytes, and its checksum.
+
+    Raises:
+        ValueError: These bytes are no head of a block.
+    """
+
+def encode_row_head(
+    type: int, replica_id: int, group_id: int, lsn: int, timestamp: float, tsn: int, flags: int, /
+) -> bytes:
+    """Encode the head of a row, which leaves out zeros.
+
+    The parameters are the attributes of `Row` in `storage/xlog/row.py`.
+    """
+
+@final
+class LogRows:
+    """Rows of committed transactions that wait to be written together. The length is their size in bytes.
+
+    Parameters:
+        replica_id: This member's id, 1 to 31.
+        lsn: The LSN of the row before the first one.
+        local_lsn: The same for rows of local spaces.
+    """
+
+    timestamp: float
+    """The time of the commits, in seconds since 1970."""
+
+    def __init__(self, replica_id: int, lsn: int, /, local_lsn: int = 0) -> None: ...
+    def __len__(self) -> int: ...
+    @property
+    def lsn(self) -> int:
+        """The LSN of the last row."""
+
+    @property
+    def local_lsn(self) -> int:
+        """The LSN of the last row of a local space."""
+
+    def append(self, requests: Sequence[tuple[int, bytes]], /) -> None:
+        """Append a transaction of requests in spaces that are replicated.
+
+        Parameters:
+            requests: Request types and bodies.
+
+        Raises:
+            RuntimeError: The rows are being written.
+        """
+
+    def blocks(self) -> list[bytes]:
+        """Return the rows of each block; no more may be appended.
+
+        The rows of a transaction are in one block. A block ends as soon as it has `BLOCK_SIZE` bytes.
+        """
+
+    def following(self) -> LogRows:
+        """Return an object without rows whose numbers continue those of this one."""
+
+class LogState:
+    """The state of the write-ahead log that compiled code uses; its policy is in `storage/wal.py`.
+
+    Parameters:
+        waiting: The rows to be written next.
+        clock: Returns the time in seconds since 1970.
+        is_stored: Whether rows are written; otherwise they only get numbers.
+    """
+
+    waiting: LogRows
+    """The rows to be written next."""
+
+    clock: Callable[[], float]
+    """Returns the time in seconds since 1970."""
+
+    is_closed: bool
+    """Whether each transaction is passed to `refuse`."""
+
+    writes_at_commit: bool
+    """Whether `write` is called for each transaction."""
+
+    def __init__(self, waiting: LogRows, clock: Callable[[], float], is_stored: bool, /) -> None: ...
+    def append(self, statements: list[Statement], /) -> bool:
+        """Append the rows of one transaction; rows of temporary spaces are left out.
+
+        Parameters:
+            statements: The changes, in order.
+
+        Returns:
+            Whether they are still to be written.
+
+        Raises:
+            BoxError: WAL_IO, the log is closed, or the last write and that of this transaction failed.
+        """
+
+    def refuse(self) -> NoReturn:
+        """Raise the error for a transaction of a closed log; in subclasses."""
+
+    def write(self) -> None:
+        """Write the rows that wait; in subclasses."""
+
+    def effect_of(self, statement: Statement, /) -> tuple[bool, bool]:
+        """Tell how a statement is logged whose row has an effect, such as a new space; in subclasses.
+
+        Returns:
+            Whether a new row is logged as INSERT, and whether it is not replicated.
+        """
+
+def append_rows(payload: bytes, tree_of: Callable[[int], object], /) -> tuple[int, bool]:
+    """Append the rows of a snapshot's block to primary indexes, up to the first row that needs a closer look.
+
+    Parameters:
+        payload: The packed rows, uncompressed.
+        tree_of: Maps the id of a space to the tree for its rows; None if they cannot be appended.
+
+    Returns:
+        The number of rows appended, and whether these are all. Nothing of a malformed block is appended.
+    """
+
+def replay_rows(
+    payload: bytes,
+    member: int,
+    first: int,
+    last: int,
+    target_of: Callable[[int], tuple[object, dict[str, int]] | None],
+    /,
+) -> tuple[int, bool]:
+    """Apply the rows of a log's block to primary indexes, up to the first row that needs a closer look.
+
+    Parameters:
+        payload: The packed rows, uncompressed.
+        member: The member whose rows are applied.
+        first: The LSN of the first row.
+        last: The greatest LSN of rows that are applied.
+        target_of: Maps the id of a space to the tree of its rows and the numbers of its fields by name; None
+            if its rows are not applied here.
+
+    Returns:
+        The number of rows applied, and whether these are all. Nothing is applied of a malformed block and of
+        one that ends within a transaction.
+    """

@@ -14,11 +14,12 @@ from struct import pack
 from types import TracebackType
 from typing import Final, Protocol, Self
 
+from iproto_server.codec import msgpack as codec
 from iproto_server.descriptors import spare
 from iproto_server.storage.directory import IN_PROGRESS, file_name
 from iproto_server.storage.errors import TruncatedFileError
 from iproto_server.storage.xlog import Block, RowType, XlogHeader, XlogReader, XlogWriter, decode_tuples
-from iproto_server.storage.xlog.block import BLOCK_SIZE, HEAD_SIZE, pack_unsigned
+from iproto_server.storage.xlog.block import BLOCK_SIZE, HEAD_SIZE
 from iproto_server.storage.xlog.writer import sync_directory
 
 SYNC_INTERVAL: Final = 8 * 1024**2
@@ -98,7 +99,7 @@ class SnapshotEncoder:
             if size > BLOCK_SIZE:
                 run = run[:1]
                 size = len(run[0]) + overhead
-            head = before_number + pack_unsigned(self.rows)[:-1]
+            head = before_number + codec.pack(self.rows)[:-1]
             numbers = _BYTES[first : first + len(run)]
             pieces = chain.from_iterable(zip(repeat(head), numbers, repeat(before_tuple), run, strict=False))
             self._extend(pieces, len(run), size, full)
@@ -127,7 +128,7 @@ class SnapshotEncoder:
 
     def _around_number(self, space_id: int, group_id: int) -> tuple[bytes, bytes]:
         """Return the bytes in front of a row's number, and those between the number and the tuple."""
-        group = b"\x07" + pack_unsigned(group_id) if group_id else b""
+        group = b"\x07" + codec.pack(group_id) if group_id else b""
         before_number = bytes((0x84 if group_id else 0x83, 0, RowType.INSERT)) + group + b"\x03"
         return before_number, self._stamp + b"\x82\x10\xce" + space_id.to_bytes(4, "big") + b"\x21"
 

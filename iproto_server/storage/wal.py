@@ -1,9 +1,9 @@
 """The write-ahead log: the journal that writes committed rows to files.
 
-Rows are encoded when their transaction commits, and written together at the end of the loop iteration (group
-commit). A write is all or nothing: if it fails, the file stays as it was, the LSNs of its rows are free
-again, and the caller rolls the transactions back. After a failure each transaction is written separately, at
-its commit, until one succeeds, so that no client sees rows that the disk refuses.
+Rows are encoded when their transaction commits (`LogState.append`, compiled), and written together at the end
+of the loop iteration (group commit). A write is all or nothing: if it fails, the file stays as it was, the
+LSNs of its rows are free again, and the caller rolls the transactions back. After a failure each transaction
+is written separately, at its commit, until one succeeds, so that no client sees rows that the disk refuses.
 
 The log has the result of each change: INSERT or REPLACE of the whole row, DELETE by the primary key. So it
 does not depend on triggers, and its replay needs neither the old rows nor secondary indexes.
@@ -18,12 +18,13 @@ import time
 from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NoReturn
 from uuid import UUID
 
 from iproto_server.box.catalog.system_space_ids import TRUNCATE
 from iproto_server.box.txn.local_undo import LocalUndo
 from iproto_server.errors import BoxError, ErrorCode
+from iproto_server.native._native import LogRows, LogState
 from iproto_server.storage.log_rotation import (
     MAX_SIZE,
     UNWRITTEN,
@@ -32,18 +33,7 @@ from iproto_server.storage.log_rotation import (
     open_log,
     sync_file,
 )
-from iproto_server.storage.log_rows import LogRows
-from iproto_server.storage.primary_key import packed_key
 from iproto_server.storage.vclock import VClock
-from iproto_server.storage.xlog import (
-    Row,
-    RowEncoder,
-    RowFlag,
-    RowType,
-    delete_body,
-    encode_row,
-    insert_body,
-)
 
 if TYPE_CHECKING:
     from iproto_server.box.txn.statement import Statement
@@ -52,8 +42,6 @@ logger = logging.getLogger("iproto_server.wal")
 
 _LOCAL: Final = 0
 """The member id under which rows of local spaces are counted."""
-
-_INSERT, _REPLACE, _DELETE = int(RowType.INSERT), int(RowType.REPLACE), int(RowType.DELETE)
 
 
 class WalMode(StrEnum):
@@ -69,20 +57,10 @@ class WalMode(StrEnum):
     """When the disk has the rows."""
 
 
-class LogWrite(NamedTuple):
-    """Transactions to be written together.
-
-    Attributes:
-        rows: their rows.
-        local_lsn: the LSN of the last row of a local space.
-    """
-
-    rows: LogRows
-    local_lsn: int
-
-
-class WriteAheadLog:
+class WriteAheadLog(LogState):
     """Writes committed rows to the logs of a directory.
+
+    `append`, which compiled code has, passes what is rare to `refuse`, `effect_of` and `write`.
 
     `write` combines `take`, `perform` and `complete` or `fail`. Only `perform` accesses files; it may run in
     another thread while the box works, one call at a time.
@@ -102,25 +80,21 @@ class WriteAheadLog:
 
     Attributes:
         mode: when a change counts as written.
+        is_failing: whether the last write failed.
         failures: number of failed writes, whose transactions were rolled back.
         size: bytes written by this process.
         size_since_checkpoint: those written since the last call of `rotate`.
     """
 
     __slots__ = (
-        "_clock",
-        "_encode",
         "_files",
-        "_is_closed",
-        "_is_failing",
         "_is_performing",
-        "_local_lsn",
         "_others",
         "_replica_id",
-        "_waiting",
         "_written_local_lsn",
         "_written_lsn",
         "failures",
+        "is_failing",
         "mode",
         "size",
         "size_since_checkpoint",
@@ -142,12 +116,17 @@ class WriteAheadLog:
         open_file: Callable[[Path], LogFile] = open_log,
         sync_file: Callable[[LogFile], None] = sync_file,
     ) -> None:
+        # The LSNs of the last row written, and of the last local one; `waiting` has those appended.
+        self._written_lsn = vclock.get(replica_id, 0)
+        self._written_local_lsn = vclock.get(_LOCAL, 0)
+        waiting = LogRows(replica_id, self._written_lsn, self._written_local_lsn)
+        super().__init__(waiting, clock, mode is not WalMode.NONE)
         self.mode = mode
         self.failures = 0
+        self.is_failing = False
         self.size = 0
         self.size_since_checkpoint = 0
         self._replica_id = replica_id
-        self._clock = clock
         self._files = RotatingLog(
             directory,
             instance_uuid,
@@ -159,99 +138,50 @@ class WriteAheadLog:
             open_file=open_file,
             sync_file=sync_file,
         )
-        self._encode = RowEncoder(replica_id).transaction
-        # The LSNs of the last row written, and of the last one appended, which is in `_waiting` for others.
-        self._written_lsn = vclock.get(replica_id, 0)
-        self._local_lsn = self._written_local_lsn = vclock.get(_LOCAL, 0)
         self._others = VClock(
             {member: lsn for member, lsn in vclock.items() if member not in (_LOCAL, replica_id)}
         )
-        self._waiting = LogRows(replica_id, self._written_lsn)
-        self._is_failing = False
         self._is_performing = False
-        self._is_closed = False
 
-    # -- the journal --
+    # -- called by `append` --
 
-    def append(self, statements: list[Statement]) -> bool:
-        """Append the rows of one transaction.
-
-        Returns:
-            Whether they are still to be written.
+    def refuse(self) -> NoReturn:
+        """Refuse a transaction because the log is closed.
 
         Raises:
-            BoxError: WAL_IO, the log is closed, or the last write and that of this transaction failed.
+            BoxError: WAL_IO.
         """
-        if self._is_closed:
-            raise BoxError(ErrorCode.WAL_IO)
-        if self.mode is WalMode.NONE:
-            self._count(statements)
-            return False
-        if not self._waiting:
-            self._waiting.timestamp = self._clock()
-        is_plain = len(statements) == 1 and self._append_row(statements[0])
-        if not is_plain and not self._append_rows(statements):
-            return False
-        if self._is_failing and self.mode is WalMode.WRITE:
-            self.write()
-            return False
-        return True
+        raise BoxError(ErrorCode.WAL_IO)
 
-    def _append_row(self, statement: Statement) -> bool:
-        """Append a transaction of one plain row, the most frequent kind; return whether it is that."""
-        space, _, old, new, primary, effect = statement
-        if space.is_temporary or space.is_local or effect is not None:
-            return False
-        if new is None:
-            assert old is not None
-            request_type, raw = _DELETE, packed_key(primary, old)
-        else:
-            request_type, raw = _INSERT if old is None else _REPLACE, new
-        self._waiting.append_change(request_type, space.id, raw)
-        return True
+    def effect_of(self, statement: Statement) -> tuple[bool, bool]:
+        """Tell how a statement is logged whose row has an effect, such as a new space.
 
-    def _append_rows(self, statements: list[Statement]) -> bool:
-        """Append the rows of a transaction of any kind; return whether any of them are logged."""
-        requests: list[tuple[int, bytes]] = []
-        has_local = False
-        for space, _, old, new, primary, effect in statements:
-            if space.is_temporary:
-                continue
-            if new is None:
-                assert old is not None
-                requests.append((_DELETE, delete_body(space.id, packed_key(primary, old))))
-            else:
-                # In _truncate an inserted row has no effect, a replacing one truncates.
-                is_new = old is None and (effect is None or space.id != TRUNCATE)
-                requests.append((_INSERT if is_new else _REPLACE, insert_body(space.id, new)))
-            if space.is_local or (effect is not None and isinstance(effect, LocalUndo)):
-                has_local = True
-        if not requests:
-            return False
-        waiting = self._waiting
-        if has_local:
-            waiting.append(*self._with_local_rows(statements, requests))
-        else:
-            waiting.append(self._encode(waiting.lsn + 1, waiting.timestamp, requests), len(requests))
-        return True
+        Parameters:
+            statement: a statement with an undo function.
 
-    @property
-    def is_failing(self) -> bool:
-        """Whether the last write failed."""
-        return self._is_failing
+        Returns:
+            Whether a new row is logged as INSERT, and whether it is local: its effect is not replicated.
+        """
+        # In _truncate an inserted row has no effect, a replacing one truncates.
+        is_insert = statement.old is None and statement.space.id != TRUNCATE
+        return is_insert, isinstance(statement.undo, LocalUndo)
+
+    # -- positions --
 
     def position(self) -> int:
         """Return the LSN of the last row appended."""
-        return self._waiting.lsn
+        return self.waiting.lsn
 
     @property
     def vclock(self) -> VClock:
         """The clock after the last row appended."""
-        return self._clock_of(self._waiting.lsn, self._local_lsn)
+        return self._clock_of(self.waiting.lsn, self.waiting.local_lsn)
 
     @property
     def written_vclock(self) -> VClock:
-        """The clock after the last row written."""
+        """The clock after the last row written; without a log, after the last one."""
+        if self.mode is WalMode.NONE:
+            return self.vclock
         return self._clock_of(self._written_lsn, self._written_local_lsn)
 
     def _clock_before(self) -> VClock:
@@ -266,57 +196,6 @@ class WriteAheadLog:
             vclock[_LOCAL] = local_lsn
         return vclock
 
-    def _count(self, statements: list[Statement]) -> None:
-        for statement in statements:
-            if _is_local(statement):
-                self._local_lsn += 1
-            elif not statement.space.is_temporary:
-                self._waiting.lsn += 1
-        self._written_lsn, self._written_local_lsn = self._waiting.lsn, self._local_lsn
-
-    def _with_local_rows(
-        self, statements: list[Statement], requests: list[tuple[int, bytes]]
-    ) -> tuple[bytes, int]:
-        """Encode a transaction with rows of local spaces, which have LSNs of their own.
-
-        The transaction's id (TSN) is the LSN of its first replicated row, or of its first row.
-
-        Returns:
-            The rows, and how many are replicated.
-        """
-        logged = [statement for statement in statements if not statement.space.is_temporary]
-        is_local = [_is_local(statement) for statement in logged]
-        numbers: list[int] = []
-        lsn = self._waiting.lsn
-        for each_is_local in is_local:
-            if each_is_local:
-                self._local_lsn += 1
-                numbers.append(self._local_lsn)
-            else:
-                lsn += 1
-                numbers.append(lsn)
-        replicated = [number for number, local in zip(numbers, is_local, strict=True) if not local]
-        tsn = replicated[0] if replicated else numbers[0]
-        last = len(requests) - 1
-        rows = b"".join(
-            encode_row(
-                Row(
-                    request_type,
-                    number,
-                    body=body,
-                    timestamp=self._waiting.timestamp,
-                    replica_id=_LOCAL if local else self._replica_id,
-                    group_id=int(local),
-                    tsn=tsn,
-                    flags=RowFlag.COMMIT if place == last else 0,
-                )
-            )
-            for place, ((request_type, body), number, local) in enumerate(
-                zip(requests, numbers, is_local, strict=True)
-            )
-        )
-        return rows, len(replicated)
-
     # -- writing --
 
     def write(self) -> None:
@@ -325,42 +204,43 @@ class WriteAheadLog:
         Raises:
             BoxError: WAL_IO, no row is written, and their LSNs are free again.
         """
-        job = self.take()
-        if job is None:
+        rows = self.take()
+        if rows is None:
             return
         try:
-            self.perform(job)
+            self.perform(rows)
         except UNWRITTEN as error:
             raise self.fail(error) from error
-        self.complete(job)
+        self.complete(rows)
 
-    def take(self) -> LogWrite | None:
+    def take(self) -> LogRows | None:
         """Take the pending transactions, or None if there are none.
 
-        The write has to be passed to `perform`, and then to `complete`, or its error to `fail`.
+        They have to be passed to `perform`, and then to `complete`, or the error to `fail`.
         """
-        if not self._waiting:
+        rows = self.waiting
+        if not rows:
             return None
-        rows, self._waiting = self._waiting, self._waiting.following()
+        self.waiting = rows.following()
         self._is_performing = True
-        return LogWrite(rows, self._local_lsn)
+        return rows
 
-    def perform(self, job: LogWrite) -> None:
+    def perform(self, rows: LogRows) -> None:
         """Write rows to the file and, in mode fsync, wait for the disk.
 
         Raises:
             One of `UNWRITTEN`: the file is unchanged.
         """
-        written = self._files.write(job.rows.blocks(), self._clock_before)
+        written = self._files.write(rows.blocks(), self._clock_before)
         self.size += written
         self.size_since_checkpoint += written
 
-    def complete(self, job: LogWrite) -> None:
+    def complete(self, rows: LogRows) -> None:
         """Record that the rows of `take` are written."""
         self._is_performing = False
-        self._written_lsn, self._written_local_lsn = job.rows.lsn, job.local_lsn
-        if self._is_failing:
-            self._is_failing = False
+        self._written_lsn, self._written_local_lsn = rows.lsn, rows.local_lsn
+        if self.is_failing:
+            self.is_failing = self.writes_at_commit = False
             # A warning, as the failure is: on a full disk, small rows may still fit where large ones do not.
             logger.warning("the log is writable again")
 
@@ -371,11 +251,11 @@ class WriteAheadLog:
             The error for the clients that wait for them.
         """
         self._is_performing = False
-        self._waiting = LogRows(self._replica_id, self._written_lsn)
-        self._local_lsn = self._written_local_lsn
+        self.waiting = LogRows(self._replica_id, self._written_lsn, self._written_local_lsn)
         self.failures += 1
-        if not self._is_failing:
-            self._is_failing = True
+        if not self.is_failing:
+            self.is_failing = True
+            self.writes_at_commit = self.mode is WalMode.WRITE
             logger.error("cannot write the log: %s; transactions are rolled back until it is writable", error)
         return BoxError(ErrorCode.WAL_IO)
 
@@ -403,10 +283,5 @@ class WriteAheadLog:
         try:
             self.write()
         finally:
-            self._is_closed = True
+            self.is_closed = True
             self._files.end()
-
-
-def _is_local(statement: Statement) -> bool:
-    """Whether a row is not replicated: it belongs to a local space, or truncates one."""
-    return statement.space.is_local or isinstance(statement.undo, LocalUndo)

@@ -20,7 +20,6 @@ from iproto_server.storage.xlog.block import (
     checksum,
     decode_head,
     encode_block,
-    pack_unsigned,
 )
 from iproto_server.storage.xlog.encoder import delete_body, insert_body
 from iproto_server.storage.xlog.header import HEADER_MAX
@@ -43,7 +42,7 @@ def with_right_checksums(data: bytes) -> bytes:
             except ValueError:
                 continue
             payload = bytes(fixed[start + HEAD_SIZE : start + HEAD_SIZE + size])
-            head = marker + pack_unsigned(size) + b"\0" + b"\xce" + checksum(payload).to_bytes(4, "big")
+            head = marker + codec.pack(size) + b"\0" + b"\xce" + checksum(payload).to_bytes(4, "big")
             padding = HEAD_SIZE - len(head)
             if len(payload) == size:
                 fixed[start : start + HEAD_SIZE] = head + bytes((0xA0 + padding - 1,)) + bytes(padding - 1)

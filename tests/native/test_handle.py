@@ -224,7 +224,7 @@ class Side:
         )
 
     def _waiting(self) -> tuple[int, int, float]:
-        rows = self.log._waiting
+        rows = self.log.waiting
         return len(rows), rows.lsn, rows.timestamp
 
     def write(self) -> object:

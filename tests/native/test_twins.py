@@ -20,9 +20,6 @@ from iproto_server.box.tuple.tuple import Tuple, TupleMap, pack_map
 from iproto_server.box.types.field_type import FieldType
 from iproto_server.box.update import execute
 from iproto_server.codec import msgpack as codec
-from iproto_server.storage.primary_key import first_key
-from iproto_server.storage.xlog import encode_change
-from iproto_server.storage.xlog.block import PLAIN_MARKER, ZSTD_MARKER, with_head
 from tests.codec.odd_values import odd_values
 from tests.codec.test_msgpack import values
 
@@ -116,35 +113,6 @@ def test_pack_what_holds_itself() -> None:
     inside: list[Any] = []
     inside.append(inside)
     alike(codec.pack, inside)
-
-
-# -- rows of the log --
-
-
-@given(
-    st.sampled_from([2, 3, 5]),
-    st.integers(0, 31),
-    st.integers(0, 2**64 - 1),
-    st.floats(0, 1e10),
-    st.integers(0, 2**32 - 1),
-    st.binary(max_size=40),
-)
-def test_encode_change(kind: int, member: int, lsn: int, moment: float, space_id: int, raw: bytes) -> None:
-    alike(encode_change, kind, member, lsn, moment, space_id, raw)
-
-
-@given(
-    st.sampled_from([PLAIN_MARKER, ZSTD_MARKER]),
-    st.integers(0, 300) | st.just(70_000),
-    st.integers(0, 2**32 - 1) | st.sampled_from([0, 127, 128, 255, 256, 65535, 65536]),
-)
-def test_with_head(marker: bytes, size: int, crc: int) -> None:
-    alike(with_head, marker, b"x" * size, crc)
-
-
-@given(st.lists(values, min_size=1, max_size=20))
-def test_first_key(fields: list[Any]) -> None:
-    alike(first_key, codec.pack(fields))
 
 
 @given(st.integers(0, 17), packed, st.lists(values, max_size=17))

@@ -15,7 +15,6 @@ from iproto_server.box.api.box import Box
 from iproto_server.box.clock import ManualClock
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.storage.directory import IN_PROGRESS, find_logs
-from iproto_server.storage.primary_key import packed_key
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.wal import WalMode, WriteAheadLog
 from iproto_server.storage.xlog import Row, RowType, XlogReader
@@ -195,24 +194,6 @@ class TestRows:
         [rows] = database.read()
         keys = [row.key_raw for row in rows if row.space_id == database.tasks.id and row.key_raw]
         assert keys == [b"\x91\x07", b"\x91\x0a"]
-
-    @pytest.mark.parametrize(
-        "value",
-        [0, 127, 200, 60_000, 2**31, 2**63, -1, -100, -30_000, -(2**31), -(2**62), 1.5, "", "text", "x" * 40],
-    )
-    def test_a_key_is_cut_out_of_its_row_whatever_it_is(self, database: Database, value: object) -> None:
-        space = database.box.schema.create_space("any")
-        space.create_index("primary", parts=[(0, "scalar")])
-        row = space.insert([value, "rest"]).raw
-        index = database.box.catalog.space(space.id).primary_index()
-        assert packed_key(index, row) == b"\x91" + row[1 : -len(b"\xa4rest")]
-
-    def test_a_key_of_many_parts_has_them_in_the_order_of_the_index(self, database: Database) -> None:
-        space = database.box.schema.create_space("parts")
-        space.create_index("primary", parts=[(2, "string"), (0, "unsigned")])
-        row = space.insert([1, 2, "three"]).raw
-        index = database.box.catalog.space(space.id).primary_index()
-        assert packed_key(index, row) == b"\x92\xa5three\x01"
 
 
 class TestFiles:

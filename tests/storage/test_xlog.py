@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -28,16 +27,7 @@ from iproto_server.storage.xlog import (
     upsert_body,
 )
 from iproto_server.storage.xlog.block import (
-    BLOCK_SIZE,
-    COMPRESS_SIZE,
     END_MARKER,
-    HEAD_SIZE,
-    PLAIN_MARKER,
-    ZSTD_MARKER,
-    checksum,
-    decode_head,
-    encode_block,
-    pack_unsigned,
 )
 from iproto_server.storage.xlog.block_reader import READ_AHEAD
 from iproto_server.storage.xlog.decoder import change_of, decode_changes
@@ -235,58 +225,6 @@ def test_a_file_is_read_in_pieces() -> None:
     assert [rows[0].lsn for rows in reader.transactions()] == list(range(1, 5001))
     assert reader.good_end == len(file.getvalue()) - 4 > 8 * READ_AHEAD
     assert file.largest <= READ_AHEAD
-
-
-class TestBlocks:
-    @pytest.mark.parametrize("size", [0, 1, 127, 128, 255, 256, 65535, 65536, 200000])
-    def test_the_head_has_19_bytes_whatever_is_in_it(self, size: int) -> None:
-        payload = b"\x00" * size
-        block = encode_block(payload, None)
-        assert len(block) == HEAD_SIZE + size
-        assert decode_head(block[:HEAD_SIZE]) == (False, size, checksum(payload))
-        assert block.startswith(PLAIN_MARKER)
-        # Size, checksum of the block before, checksum and padding, with an array's first byte in front.
-        *values, padding = codec.unpack(b"\x94" + block[4:HEAD_SIZE])
-        assert values == [size, 0, checksum(payload)]
-        assert set(padding) <= {"\0"}
-
-    def test_the_checksum_is_the_one_of_a_tarantool_file(self) -> None:
-        row = bytes.fromhex("8400020201030504cb41dac05078105ff98210cd0200219201a27631")
-        assert checksum(row) == 0x0144F336
-        assert checksum(row[5:], checksum(row[:5])) == 0x0144F336
-        assert encode_block(row, None)[:HEAD_SIZE].hex() == "d5ba0bab1c00ce0144f336a700000000000000"
-
-    def test_blocks_from_two_kilobytes_on_are_compressed(self) -> None:
-        encoder = RowEncoder()
-        for size, marker in ((COMPRESS_SIZE - 1, PLAIN_MARKER), (COMPRESS_SIZE, ZSTD_MARKER)):
-            overhead = HEAD_SIZE + len(encoder.transaction(1, TIMESTAMP, [insertion(512, "x" * 300)])) - 300
-            row = encoder.transaction(1, TIMESTAMP, [insertion(512, "x" * (size - overhead))])
-            assert len(row) + HEAD_SIZE == size
-            start = len(header().encode())
-            assert log_of([(row,)])[start:].startswith(marker)
-            assert log_of([(row,)], compress=False)[start:].startswith(PLAIN_MARKER)
-            assert len(rows_of(log_of([(row,)]))) == 1
-
-    def test_a_write_makes_blocks_of_128_kilobytes_and_divides_no_transaction(self) -> None:
-        encoder = RowEncoder()
-        small = [
-            encoder.transaction(number, TIMESTAMP, [insertion(512, number, "x" * 1000)])
-            for number in range(1, 301)
-        ]
-        large = encoder.transaction(
-            301, TIMESTAMP, [insertion(512, number, "y" * 1000) for number in range(500)]
-        )
-        reader = reader_of(log_of([[*small, large]]))
-        blocks = list(reader.row_blocks())
-        sizes = [len(block.payload) + HEAD_SIZE for block, _ in blocks]
-        for size in sizes[:-1]:
-            assert BLOCK_SIZE <= size < BLOCK_SIZE + len(small[-1])
-        assert sizes[-1] > len(large)
-        assert [row.lsn for _, rows in blocks for row in rows] == list(range(1, 801))
-
-    @given(st.integers(0, 2**64 - 1))
-    def test_numbers_are_packed_in_the_shortest_form(self, number: int) -> None:
-        assert pack_unsigned(number) == codec.pack(number)
 
 
 class TestRows:

@@ -21,6 +21,7 @@ from iproto_server.box.index.iterator_type import IteratorType
 from iproto_server.box.key.key_def import KeyDef, distinct_entry_keys_of, distinct_key_of, distinct_keys_of
 from iproto_server.box.key.key_part import follow
 from iproto_server.box.key.multikey import no_single_key
+from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.native import twin
 
@@ -136,6 +137,14 @@ class Index(ABC):
         """The values of a tuple's key parts; for a part with `[*]`, the whole array."""
         places = (part.multikey_place or part.place for part in self.key_def.parts)
         return [follow(fields[number], steps) if number < len(fields) else None for number, steps in places]
+
+    def packed_key(self, row: bytes) -> bytes:
+        """Return the primary key of a row as DELETE takes it: a packed array.
+
+        Parameters:
+            row: The packed row.
+        """
+        return codec.pack(self.values_of(codec.unpack(row)))
 
     def encode_unique_key(self, key: Sequence[Any]) -> bytes:
         """Encode the key of a single tuple.

@@ -5,9 +5,6 @@
 #include <stdlib.h>
 
 enum { FIRST_ROOM = 1024, DEEPEST = 32 };
-enum { HEADER_TYPE = 0x00, HEADER_MEMBER = 0x02, HEADER_LSN = 0x03, HEADER_TIME = 0x04, HEADER_TSN = 0x08, HEADER_FLAGS };
-enum { BODY_SPACE_ID = 0x10, BODY_INDEX_BASE = 0x15, BODY_KEY = 0x20, BODY_TUPLE = 0x21 };
-enum { IS_LAST = 1 }; /* the flag of a transaction's last row */
 
 void block_free(BlockRows *rows)
 {
@@ -33,7 +30,7 @@ static BlockRow *add_row(BlockRows *found)
 /* The header of a snapshot's row: a map of two to four pairs that begins with the type. The others tell nothing. */
 static const uint8_t *skip_header(const uint8_t *at, const uint8_t *end)
 {
-    if (end - at < 3 || at[0] < 0x82 || at[0] > 0x84 || at[1] != HEADER_TYPE || at[2] != BLOCK_INSERT)
+    if (end - at < 3 || at[0] < 0x82 || at[0] > 0x84 || at[1] != ROW_TYPE || at[2] != BLOCK_INSERT)
         return NULL;
     return msgpack_skip(at, end);
 }
@@ -53,9 +50,9 @@ static const uint8_t *read_ending(const uint8_t *at, const uint8_t *end, int pai
 {
     uint64_t number;
     *is_last = pairs != 5;
-    if (pairs >= 5 && !(at = read_pair(at, end, HEADER_TSN, &number)))
+    if (pairs >= 5 && !(at = read_pair(at, end, ROW_TSN, &number)))
         return NULL;
-    if (pairs == 6 && (!(at = read_pair(at, end, HEADER_FLAGS, &number)) || number != IS_LAST))
+    if (pairs == 6 && (!(at = read_pair(at, end, ROW_FLAGS, &number)) || number != ROW_COMMIT))
         return NULL;
     return at;
 }
@@ -68,11 +65,11 @@ static const uint8_t *read_header(const uint8_t *at, const uint8_t *end, BlockRo
     if (at >= end || *at < 0x84 || *at > 0x86)
         return NULL;
     int pairs = *at++ & 0x0f;
-    if (!(at = read_pair(at, end, HEADER_TYPE, &type)) || type < BLOCK_INSERT || type > BLOCK_DELETE
-        || !(at = read_pair(at, end, HEADER_MEMBER, &member)) || member > UINT32_MAX
-        || !(at = read_pair(at, end, HEADER_LSN, &row->lsn)))
+    if (!(at = read_pair(at, end, ROW_TYPE, &type)) || type < BLOCK_INSERT || type > BLOCK_DELETE
+        || !(at = read_pair(at, end, ROW_MEMBER, &member)) || member > UINT32_MAX
+        || !(at = read_pair(at, end, ROW_LSN, &row->lsn)))
         return NULL;
-    if (end - at < TIME_SIZE || at[0] != HEADER_TIME || at[1] != 0xcb)
+    if (end - at < TIME_SIZE || at[0] != ROW_TIMESTAMP || at[1] != 0xcb)
         return NULL;
     row->type = (uint8_t)type;
     row->member = (uint32_t)member;
@@ -102,16 +99,16 @@ static const uint8_t *read_body(const uint8_t *at, const uint8_t *end, const uin
     uint64_t space_id, base = 0;
     int has_base = row->type == BLOCK_UPDATE && at < end && *at == 0x84;
     if (at >= end || *at != (row->type == BLOCK_UPDATE ? 0x83 + has_base : 0x82)
-        || !(at = read_pair(at + 1, end, BODY_SPACE_ID, &space_id)) || space_id > UINT32_MAX)
+        || !(at = read_pair(at + 1, end, ROW_SPACE_ID, &space_id)) || space_id > UINT32_MAX)
         return NULL;
-    if (has_base && (!(at = read_pair(at, end, BODY_INDEX_BASE, &base)) || base > 1))
+    if (has_base && (!(at = read_pair(at, end, ROW_INDEX_BASE, &base)) || base > 1))
         return NULL;
     row->space_id = (uint32_t)space_id;
     row->index_base = (uint8_t)base;
-    uint8_t key = row->type == BLOCK_INSERT || row->type == BLOCK_REPLACE ? BODY_TUPLE : BODY_KEY;
+    uint8_t key = row->type == BLOCK_INSERT || row->type == BLOCK_REPLACE ? ROW_TUPLE : ROW_KEY;
     at = read_array(at, end, key, block, &row->start, &row->size);
     if (at && row->type == BLOCK_UPDATE)
-        at = read_array(at, end, BODY_TUPLE, block, &row->operations, &row->operations_size);
+        at = read_array(at, end, ROW_TUPLE, block, &row->operations, &row->operations_size);
     return at;
 }
 

@@ -1,26 +1,107 @@
-/* Rows for the log, and rows of logs and snapshots. */
+/* The log: how changes become its rows, the rows that wait to be written, and rows of logs and snapshots. */
 #ifndef IPROTO_SERVER_LOG_H
 #define IPROTO_SERVER_LOG_H
 
 #include "../values/values.h"
 
-/* log_rows.c: a row that is being written, and the rows that wait; they must be LogRows */
+#include "../../engine/core/block.h"
+
+/* -- row_encoder.c: rows -- */
+
+/* A change that is to be logged. */
 typedef struct {
-    PyObject *rows;                /* LogRows */
-    Py_ssize_t start, place, end;  /* of the row, and of `data` in there */
-    uint8_t *data;
-} LogRow;
+    uint64_t type;       /* of the request: a BlockRowType, or another one */
+    uint64_t space_id;   /* or NO_SPACE: `data` is the whole body, of which there may be none */
+    int is_local;        /* of a space that is not replicated */
+    const uint8_t *data; /* the tuple; the key of a DELETE, an array */
+    size_t size;
+    PyObject *owner;     /* a reference that keeps `data`; NULL for none */
+} LogChange;
+#define NO_SPACE UINT64_MAX
+
+/* The numbers of rows: the member's id, the LSNs of its last row and of the last row of local spaces, and the time. */
+typedef struct {
+    unsigned long long replica_id, lsn, local_lsn;
+    double timestamp;
+} RowNumbers;
+
+/* A transaction's rows: the greatest size that they can have, and how to write them, which gives them their numbers.
+ * `put_transaction` returns the position behind them. */
+size_t transaction_size_max(const LogChange *changes, Py_ssize_t count);
+uint8_t *put_transaction(uint8_t *at, RowNumbers *numbers, const LogChange *changes, Py_ssize_t count);
+
+/* The same for a transaction of one row that is replicated, up to its tuple or key. The numbers stay as they are. */
+enum { ROW_HEAD_MAX = 1 + 6 * (1 + UNSIGNED_SIZE_MAX) + 10, ROW_LEAD_MAX = ROW_HEAD_MAX + 3 + UNSIGNED_SIZE_MAX };
+uint8_t *put_row_lead(uint8_t *at, const RowNumbers *numbers, uint64_t type, uint64_t space_id);
+
+/* -- log_rows.c: rows that wait to be written -- */
+
 extern PyTypeObject LogRows_Type;
+PyObject *new_log_rows(RowNumbers numbers);
+int log_rows_append(PyObject *rows, const LogChange *changes, Py_ssize_t count); /* -1 with an exception */
+void log_rows_count(PyObject *rows, const LogChange *changes, Py_ssize_t count); /* number them only */
 int log_rows_are_empty(PyObject *rows);
 void log_rows_begin(PyObject *rows, double timestamp);
-int log_rows_open(LogRow *row, PyObject *rows, uint64_t type, uint64_t space_id, Py_ssize_t size);
-int log_rows_append(const LogRow *row);
-void log_rows_take_back(const LogRow *row);
 PyObject *log_rows_part(PyObject *rows, Py_ssize_t start, Py_ssize_t size); /* bytes */
 
-FUNCTION(native_encode_change);
-FUNCTION(native_first_key);
+/* A transaction of one row that is made among the others: between `log_rows_open` and `log_rows_close`, which is due
+ * in any case, `data` is filled with the tuple or key, and the row appended; then it may still be taken back, unless
+ * others were appended. */
+typedef struct {
+    PyObject *rows;               /* LogRows, a reference */
+    Py_ssize_t start, place, end; /* of the row, and of `data` in there */
+    uint8_t *data;
+} LogRow;
+int log_rows_open(LogRow *row, PyObject *rows, uint64_t type, uint64_t space_id, Py_ssize_t size);
+int log_rows_append_row(const LogRow *row); /* -1 with an exception */
+void log_rows_take_back(const LogRow *row);
+void log_row_close(LogRow *row);
+
+/* -- log_state.c: the log itself, whose policy is in Python -- */
+
+extern PyTypeObject LogState_Type;
+
+/* Append a transaction to a log, which must be a LogState.
+ *
+ * Without a change only the log's state is looked at. The rows get their LSNs; those of local spaces have LSNs and a
+ * group of their own. `data` of all changes must stay until this returns.
+ *
+ * Returns 1 if the rows wait to be written; 0 if they need not be: they were written at once, they are only counted, or
+ * there are none; -1 with an exception: nothing was appended, or what was is discarded. */
+int log_append(PyObject *log, const LogChange *changes, Py_ssize_t count);
+
+/* Whether a log, which may be any object, only puts transactions aside, so that `log_open_row` may be used. */
+int log_takes_rows(PyObject *log);
+int log_open_row(LogRow *row, PyObject *log, uint64_t type, uint64_t space_id, Py_ssize_t size);
+
+/* -- statements.c: the statements of a transaction -- */
+
+/* `log_append` of a list of Statement, those of temporary spaces left out. */
+int log_append_statements(PyObject *log, PyObject *statements);
+
+/* -- primary_key.c: the keys of rows, as DELETE takes them -- */
+
+typedef struct {
+    const uint8_t *data;
+    size_t size;
+} KeyValue;
+
+/* Find the values of some fields of a row. Returns the size of an array of them; 0 if the row lacks one. */
+enum { KEY_VALUES_MAX = 255 }; /* the greatest number of an index's parts */
+size_t find_key(const uint8_t *row, size_t size, const uint32_t *fields, int count, KeyValue *values);
+void put_key(uint8_t *at, const KeyValue *values, int count); /* the array */
+PyObject *packed_primary_key(PyObject *primary, PyObject *row); /* of an Index and bytes; NULL with an exception */
+
+/* -- blocks.c: the heads of blocks -- */
+
+/* A block that has reached BLOCK_SIZE bytes, its head included, is written, with all of the transaction that made it so
+ * large. */
+enum { BLOCK_SIZE = 128 * 1024, BLOCK_HEAD_SIZE = 19 };
+int add_block_constants(PyObject *module); /* -1 with an exception */
+
+FUNCTION(native_encode_row_head);
 FUNCTION(native_with_head);
+FUNCTION(native_decode_head);
 FUNCTION(native_append_rows);
 FUNCTION(native_replay_rows);
 

@@ -1,14 +1,11 @@
-/* The rows of the log that have yet to be written, in one piece: the twin of LogRows (storage/log_rows.py). */
+/* LogRows: the rows of committed transactions that wait to be written, in one piece. */
 #include "../native.h"
-
-enum { BLOCK_SIZE = 128 * 1024, BLOCK_HEAD_SIZE = 19 }; /* as in storage/xlog/block.py */
 
 typedef struct {
     PyObject_HEAD
     Buffer buffer;
     Py_ssize_t *ends, count, room; /* of the blocks that are full */
-    unsigned long long replica_id, lsn;
-    double timestamp;
+    RowNumbers numbers;
     int is_closed;
 } LogRowsObject;
 
@@ -17,33 +14,30 @@ static LogRowsObject *as_rows(PyObject *object)
     return (LogRowsObject *)object;
 }
 
-static PyObject *new_rows(PyTypeObject *type, unsigned long long replica_id, unsigned long long lsn)
+PyObject *new_log_rows(RowNumbers numbers)
 {
-    LogRowsObject *self = (LogRowsObject *)type->tp_alloc(type, 0);
+    LogRowsObject *self = (LogRowsObject *)LogRows_Type.tp_alloc(&LogRows_Type, 0);
     if (self) {
         buffer_init(&self->buffer);
-        self->replica_id = replica_id;
-        self->lsn = lsn;
+        self->numbers = numbers;
     }
     return (PyObject *)self;
 }
 
-static int read_unsigned_long(PyObject *number, unsigned long long *value)
-{
-    *value = PyLong_AsUnsignedLongLong(number);
-    return PyErr_Occurred() ? -1 : 0;
-}
-
-/* LogRows(replica_id, lsn) */
+/* LogRows(replica_id, lsn, local_lsn=0) */
 static PyObject *rows_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
-    unsigned long long replica_id, lsn;
-    if (PyTuple_GET_SIZE(args) != 2 || (keywords && PyDict_GET_SIZE(keywords)))
-        return PyErr_Format(PyExc_TypeError, "LogRows() takes a member's id and an LSN");
-    if (read_unsigned_long(PyTuple_GET_ITEM(args, 0), &replica_id) < 0
-        || read_unsigned_long(PyTuple_GET_ITEM(args, 1), &lsn) < 0)
+    static char *names[] = {"", "", "local_lsn", NULL};
+    PyObject *given[3] = {NULL};
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O!O!|O!:LogRows", names, &PyLong_Type, given, &PyLong_Type,
+                                     given + 1, &PyLong_Type, given + 2))
         return NULL;
-    return new_rows(type, replica_id, lsn);
+    RowNumbers numbers = {.replica_id = PyLong_AsUnsignedLongLong(given[0])};
+    if (!PyErr_Occurred())
+        numbers.lsn = PyLong_AsUnsignedLongLong(given[1]);
+    if (!PyErr_Occurred() && given[2])
+        numbers.local_lsn = PyLong_AsUnsignedLongLong(given[2]);
+    return PyErr_Occurred() ? NULL : new_log_rows(numbers);
 }
 
 static void rows_dealloc(PyObject *object)
@@ -53,7 +47,24 @@ static void rows_dealloc(PyObject *object)
     Py_TYPE(object)->tp_free(object);
 }
 
-/* -- transactions: they come to be behind the others, then they are there; the last one may be taken back -- */
+int log_rows_are_empty(PyObject *rows)
+{
+    return !as_rows(rows)->buffer.size;
+}
+
+void log_rows_begin(PyObject *rows, double timestamp)
+{
+    as_rows(rows)->numbers.timestamp = timestamp;
+}
+
+PyObject *log_rows_part(PyObject *rows, Py_ssize_t start, Py_ssize_t size)
+{
+    if (start + size > as_rows(rows)->buffer.size) /* for lack of memory, `blocks` has lost them */
+        return PyErr_NoMemory();
+    return PyBytes_FromStringAndSize((const char *)as_rows(rows)->buffer.data + start, size);
+}
+
+/* -- the end of the buffer -- */
 
 static int is_open(LogRowsObject *self)
 {
@@ -75,17 +86,20 @@ static int grow_ends(LogRowsObject *self)
     return 0;
 }
 
-/* Room for a transaction of so many bytes, of which it need not take all; NULL with an exception. */
-static uint8_t *begin_transaction(LogRowsObject *self, Py_ssize_t size)
+/* Make room for a transaction of at most so many bytes. Returns where it begins; NULL with an exception. */
+static uint8_t *begin_transaction(LogRowsObject *self, size_t size)
 {
     if (!is_open(self) || (self->count == self->room && grow_ends(self) < 0))
         return NULL;
-    uint8_t *at = buffer_grow(&self->buffer, size);
+    if (size > PY_SSIZE_T_MAX)
+        return (uint8_t *)PyErr_NoMemory();
+    uint8_t *at = buffer_grow(&self->buffer, (Py_ssize_t)size);
     if (at)
-        self->buffer.size -= size;
+        self->buffer.size -= (Py_ssize_t)size;
     return at;
 }
 
+/* Append what was written, up to `end`. */
 static void end_transaction(LogRowsObject *self, Py_ssize_t end)
 {
     Py_ssize_t begin = self->count ? self->ends[self->count - 1] : 0;
@@ -94,30 +108,40 @@ static void end_transaction(LogRowsObject *self, Py_ssize_t end)
         self->ends[self->count++] = end;
 }
 
-static void take_back(LogRowsObject *self, Py_ssize_t start)
+/* -- transactions -- */
+
+int log_rows_append(PyObject *rows, const LogChange *changes, Py_ssize_t count)
 {
-    if (self->count && self->ends[self->count - 1] > start)
-        self->count--;
-    self->buffer.size = start;
+    LogRowsObject *self = as_rows(rows);
+    uint8_t *at = begin_transaction(self, transaction_size_max(changes, count));
+    if (!at)
+        return -1;
+    end_transaction(self, put_transaction(at, &self->numbers, changes, count) - self->buffer.data);
+    return 0;
 }
 
-/* -- a transaction of one change -- */
+void log_rows_count(PyObject *rows, const LogChange *changes, Py_ssize_t count)
+{
+    RowNumbers *numbers = &as_rows(rows)->numbers;
+    for (const LogChange *change = changes; change < changes + count; change++)
+        (*(change->is_local ? &numbers->local_lsn : &numbers->lsn))++;
+}
 
 int log_rows_open(LogRow *row, PyObject *rows, uint64_t type, uint64_t space_id, Py_ssize_t size)
 {
     LogRowsObject *self = as_rows(rows);
-    uint8_t *at = begin_transaction(self, CHANGE_HEAD_MAX + size);
+    uint8_t *at = begin_transaction(self, ROW_LEAD_MAX + (size_t)size);
     if (!at)
         return -1;
     row->rows = Py_NewRef(rows);
     row->start = self->buffer.size;
-    row->data = put_change_head(at, type, self->replica_id, self->lsn + 1, self->timestamp, space_id);
+    row->data = put_row_lead(at, &self->numbers, type, space_id);
     row->place = row->data - self->buffer.data;
     row->end = row->place + size;
     return 0;
 }
 
-int log_rows_append(const LogRow *row)
+int log_rows_append_row(const LogRow *row)
 {
     LogRowsObject *self = as_rows(row->rows);
     if (!is_open(self))
@@ -127,14 +151,17 @@ int log_rows_append(const LogRow *row)
         return -1;
     }
     end_transaction(self, row->end);
-    self->lsn++;
+    self->numbers.lsn++;
     return 0;
 }
 
 void log_rows_take_back(const LogRow *row)
 {
-    take_back(as_rows(row->rows), row->start);
-    as_rows(row->rows)->lsn--;
+    LogRowsObject *self = as_rows(row->rows);
+    if (self->count && self->ends[self->count - 1] > row->start)
+        self->count--;
+    self->buffer.size = row->start;
+    self->numbers.lsn--;
 }
 
 void log_row_close(LogRow *row)
@@ -142,67 +169,47 @@ void log_row_close(LogRow *row)
     Py_CLEAR(row->rows);
 }
 
-PyObject *log_rows_part(PyObject *rows, Py_ssize_t start, Py_ssize_t size)
-{
-    return PyBytes_FromStringAndSize((const char *)as_rows(rows)->buffer.data + start, size);
-}
-
-int log_rows_are_empty(PyObject *rows)
-{
-    return !as_rows(rows)->buffer.size;
-}
-
-void log_rows_begin(PyObject *rows, double timestamp)
-{
-    as_rows(rows)->timestamp = timestamp;
-}
-
 /* -- methods -- */
 
-static int append(LogRowsObject *self, PyObject *transaction)
+/* Read requests, which stay as long as the sequence: types and bodies. Returns 0; -1 with an exception. */
+static int read_requests(PyObject *requests, LogChange *changes)
 {
-    uint8_t *at = begin_transaction(self, PyBytes_GET_SIZE(transaction));
-    if (!at)
-        return -1;
-    memcpy(at, PyBytes_AS_STRING(transaction), (size_t)PyBytes_GET_SIZE(transaction));
-    end_transaction(self, self->buffer.size + PyBytes_GET_SIZE(transaction));
+    for (Py_ssize_t place = 0; place < PySequence_Fast_GET_SIZE(requests); place++) {
+        PyObject *request = PySequence_Fast_GET_ITEM(requests, place);
+        if (!PyTuple_Check(request) || PyTuple_GET_SIZE(request) != 2 || !PyLong_Check(PyTuple_GET_ITEM(request, 0))
+            || !PyBytes_Check(PyTuple_GET_ITEM(request, 1))) {
+            PyErr_SetString(PyExc_TypeError, "a request is a tuple of its type and its body, which are int and bytes");
+            return -1;
+        }
+        PyObject *body = PyTuple_GET_ITEM(request, 1);
+        changes[place] = (LogChange){
+            .type = PyLong_AsUnsignedLongLong(PyTuple_GET_ITEM(request, 0)),
+            .space_id = NO_SPACE,
+            .data = (const uint8_t *)PyBytes_AS_STRING(body),
+            .size = (size_t)PyBytes_GET_SIZE(body),
+        };
+        if (PyErr_Occurred())
+            return -1;
+    }
     return 0;
 }
 
-static int are_bytes(PyObject *object)
+/* append(requests) */
+static PyObject *rows_append(PyObject *self, PyObject *given)
 {
-    if (PyBytes_Check(object))
-        return 1;
-    PyErr_SetString(PyExc_TypeError, "rows are bytes");
-    return 0;
-}
-
-/* append(transaction, count) */
-static PyObject *rows_append(PyObject *self, PyObject *const *args, Py_ssize_t count)
-{
-    unsigned long long number;
-    if (count != 2)
-        return PyErr_Format(PyExc_TypeError, "append() takes rows, and how many have LSNs");
-    if (!are_bytes(args[0]) || read_unsigned_long(args[1], &number) < 0 || append(as_rows(self), args[0]) < 0)
+    PyObject *requests = PySequence_Fast(given, "requests are a sequence");
+    if (!requests)
         return NULL;
-    as_rows(self)->lsn += number;
-    Py_RETURN_NONE;
-}
-
-/* append_change(request_type, space_id, raw) */
-static PyObject *rows_append_change(PyObject *self, PyObject *const *args, Py_ssize_t count)
-{
-    unsigned long long type, space_id;
-    LogRow row;
-    if (count != 3)
-        return PyErr_Format(PyExc_TypeError, "append_change() takes a type, a space and a tuple or key");
-    if (read_unsigned_long(args[0], &type) < 0 || read_unsigned_long(args[1], &space_id) < 0 || !are_bytes(args[2])
-        || log_rows_open(&row, self, type, space_id, PyBytes_GET_SIZE(args[2])) < 0)
-        return NULL;
-    memcpy(row.data, PyBytes_AS_STRING(args[2]), (size_t)PyBytes_GET_SIZE(args[2]));
-    int failed = log_rows_append(&row) < 0;
-    log_row_close(&row);
-    return failed ? NULL : Py_NewRef(Py_None);
+    Py_ssize_t count = PySequence_Fast_GET_SIZE(requests);
+    LogChange *changes = PyMem_New(LogChange, (size_t)count);
+    int done = -1;
+    if (!changes)
+        PyErr_NoMemory();
+    else if (read_requests(requests, changes) == 0)
+        done = log_rows_append(self, changes, count);
+    PyMem_Free(changes);
+    Py_DECREF(requests);
+    return done < 0 ? NULL : Py_NewRef(Py_None);
 }
 
 /* Put all rows into a bytes object, which is all that is read from now on. */
@@ -243,7 +250,9 @@ static PyObject *rows_blocks(PyObject *object, PyObject *ignored)
 
 static PyObject *rows_following(PyObject *self, PyObject *ignored)
 {
-    return new_rows(Py_TYPE(self), as_rows(self)->replica_id, as_rows(self)->lsn);
+    RowNumbers numbers = as_rows(self)->numbers;
+    numbers.timestamp = 0;
+    return new_log_rows(numbers);
 }
 
 static Py_ssize_t rows_length(PyObject *self)
@@ -252,16 +261,16 @@ static Py_ssize_t rows_length(PyObject *self)
 }
 
 static PyMethodDef rows_methods[] = {
-    {"append", (PyCFunction)(void (*)(void))rows_append, METH_FASTCALL, "Append a transaction."},
-    {"append_change", (PyCFunction)(void (*)(void))rows_append_change, METH_FASTCALL, "Append one of one change."},
+    {"append", rows_append, METH_O, "Append a transaction of requests."},
     {"blocks", rows_blocks, METH_NOARGS, "The rows of each block; no more may be appended."},
-    {"following", rows_following, METH_NOARGS, "No rows, whose numbers follow on these."},
+    {"following", rows_following, METH_NOARGS, "Return rows that follow, none yet."},
     {NULL},
 };
 
 static PyMemberDef rows_members[] = {
-    {"lsn", T_ULONGLONG, offsetof(LogRowsObject, lsn), 0, "the LSN of the last row"},
-    {"timestamp", T_DOUBLE, offsetof(LogRowsObject, timestamp), 0, "when the rows were committed"},
+    {"lsn", T_ULONGLONG, offsetof(LogRowsObject, numbers.lsn), READONLY, "the LSN of the last row"},
+    {"local_lsn", T_ULONGLONG, offsetof(LogRowsObject, numbers.local_lsn), READONLY, "that of local spaces"},
+    {"timestamp", T_DOUBLE, offsetof(LogRowsObject, numbers.timestamp), 0, "when the rows were committed"},
     {NULL},
 };
 
@@ -269,7 +278,7 @@ static PySequenceMethods rows_sequence = {.sq_length = rows_length};
 
 PyTypeObject LogRows_Type = {
     PyVarObject_HEAD_INIT(NULL, 0)
-    .tp_name = "iproto_server.storage.log_rows.LogRows",
+    .tp_name = "iproto_server.native._native.LogRows",
     .tp_doc = "Rows of committed transactions, to be written together.",
     .tp_basicsize = sizeof(LogRowsObject),
     .tp_flags = Py_TPFLAGS_DEFAULT,

@@ -4,8 +4,6 @@
 PyTypeObject *known[KNOWN_COUNT];
 
 Slot space_id = {"id"}, space_is_temporary = {"is_temporary"}, space_is_local = {"is_local"};
-Slot log_mode = {"mode"}, log_waiting = {"_waiting"}, log_clock = {"_clock"}, log_is_failing = {"_is_failing"},
-    log_is_closed = {"_is_closed"};
 Slot session_id = {"id"}, session_sync = {"sync"}, session_credentials = {"credentials"};
 Slot sessions_current = {"current"}, sessions_background = {"background"};
 Slot credentials_universe = {"universe"};
@@ -29,8 +27,6 @@ static const struct {
         &space_id, &space_is_temporary, &space_is_local}},
     [KNOWN_MANAGER] = {"iproto_server.box.txn.transaction", "TransactionManager", {NULL}},
     [KNOWN_COMMITTED] = {"iproto_server.box.txn.statement", "Committed", {NULL}},
-    [KNOWN_LOG] = {"iproto_server.storage.wal", "WriteAheadLog", {
-        &log_mode, &log_waiting, &log_clock, &log_is_failing, &log_is_closed}},
     [KNOWN_SESSION] = {"iproto_server.box.access.session", "Session", {&session_id, &session_sync, &session_credentials}},
     [KNOWN_SESSIONS] = {"iproto_server.box.access.session", "SessionFacade", {&sessions_current, &sessions_background}},
     [KNOWN_CREDENTIALS] = {"iproto_server.box.access.access_control", "Credentials", {&credentials_universe}},

@@ -16,12 +16,13 @@ typedef PyObject *(*Fast)(PyObject *, PyObject *const *, Py_ssize_t);
 static PyMethodDef twins[] = {
     METHOD("unpack", native_unpack, "Unpack exactly one value."),
     METHOD("pack", native_pack, "Pack a value."),
-    METHOD("first_key", native_first_key, "The first field of a row as a key."),
     METHOD("change_entries", native_change_entries, "Change the entries of a row in all indexes."),
     METHOD("carry_out_until", native_carry_out_until, "Carry out requests until a time."),
     METHOD("pack_map", native_pack_map, "Pack the map of a tuple."),
     METHOD("send_outputs", native_send_outputs, "Have connections send all their responses."),
+    METHOD("encode_row_head", native_encode_row_head, "Encode the head of a row."),
     METHOD("with_head", native_with_head, "Put a block's head in front of it."),
+    METHOD("decode_head", native_decode_head, "Read a block's head."),
     METHOD("append_rows", native_append_rows, "Append a snapshot's rows to their primary indexes."),
     METHOD("replay_rows", native_replay_rows, "Apply a log's rows to primary indexes."),
     METHOD("decode_request", native_decode_request, "Decode a frame."),
@@ -29,7 +30,6 @@ static PyMethodDef twins[] = {
     METHOD("encode_result", native_encode_result, "Encode what a procedure returned."),
     METHOD("encode_response", native_encode_response, "Encode a response."),
     METHOD("set_hook", native_set_hook, "Set what compiled code calls."),
-    METHOD("encode_change", native_encode_change, "Encode a transaction of one change."),
     METHOD("quick_index", native_quick_index, "Make what compiled code needs of an index."),
     METHOD("assign", native_assign, "Replace a field of a row."),
     METHOD("apply_request", native_apply_request, "Apply the operations of a request."),
@@ -62,6 +62,7 @@ static PyTypeObject *const types[] = {
     &Traffic_Type,
     &Output_Type,
     &LogRows_Type,
+    &LogState_Type,
     &Frames_Type,
     &FrameDecoder_Type,
     &FrameDecoder15_Type,
@@ -129,6 +130,8 @@ PyMODINIT_FUNC PyInit__native(void)
     for (size_t place = 0; module && place < sizeof constants / sizeof *constants; place++)
         if (PyModule_AddIntConstant(module, constants[place].name, constants[place].value) < 0)
             Py_CLEAR(module);
+    if (module && add_block_constants(module) < 0)
+        Py_CLEAR(module);
     if (module && (PyModule_AddIntConstant(module, "INTERFACE", INTERFACE) < 0
                    || PyModule_AddStringConstant(module, "FINGERPRINT", FINGERPRINT) < 0))
         Py_CLEAR(module);

@@ -255,45 +255,20 @@ static int upsert(Change *change)
 
 /* -- DELETE -- */
 
-/* The packed values of a row's primary key. Returns how many bytes they have; 0 if the row has no such fields. */
-static size_t key_values(const KeyLayout *layout, const PackedRow *row, PackedRow *values)
-{
-    size_t size = 0;
-    const uint8_t *end = row->data + row->size;
-    for (int part = 0; part < layout->own; part++) {
-        uint32_t fields, field_no = layout->parts[part].field_no;
-        const uint8_t *at = msgpack_array(row->data, end, &fields), *next;
-        if (!at || field_no >= fields)
-            return 0;
-        while (at && field_no--)
-            at = msgpack_skip(at, end);
-        if (!at || !(next = msgpack_skip(at, end)))
-            return 0;
-        values[part] = (PackedRow){at, (size_t)(next - at)};
-        size += values[part].size;
-    }
-    return size;
-}
-
-static void write_key(uint8_t *to, const PackedRow *values, int count)
-{
-    *to++ = (uint8_t)(0x90 + count);
-    for (int part = 0; part < count; to += values[part++].size)
-        memcpy(to, values[part].data, values[part].size);
-}
-
 static int remove_old(Change *change)
 {
-    enum { SHORT_ARRAY = 15 };
-    PackedRow values[KEY_PARTS_MAX];
+    KeyValue values[KEY_PARTS_MAX];
+    uint32_t fields[KEY_PARTS_MAX];
     const KeyLayout *layout = change->primary->layout;
-    size_t size = key_values(layout, &change->old, values);
+    for (int part = 0; part < layout->own; part++)
+        fields[part] = layout->parts[part].field_no;
+    size_t size = find_key(change->old.data, change->old.size, fields, layout->own, values);
     LogRow log_row = {NULL};
     PyObject *space = change->request->space;
     int done = 0;
-    if (size && layout->own <= SHORT_ARRAY && touch(change, SPACE(space, SECONDARIES))
-        && log_row_open(&log_row, change->manager, REQUEST_DELETE, space, size + 1) == 0) {
-        write_key(log_row.data, values, layout->own);
+    if (size && touch(change, SPACE(space, SECONDARIES))
+        && log_row_open(&log_row, change->manager, REQUEST_DELETE, space, size) == 0) {
+        put_key(log_row.data, values, layout->own);
         if (commit_row(change, &log_row, 0) > 0) {
             PackedRow removed = {(Position)PyBytes_AS_STRING(change->kept), (size_t)PyBytes_GET_SIZE(change->kept)};
             done = respond(change, &removed) > 0;

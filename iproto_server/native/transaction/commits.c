@@ -1,76 +1,13 @@
-/* The end of a transaction: the twins of TransactionManager.commit (box/txn/transaction.py), and of WriteAheadLog.append
- * (storage/wal.py) for a transaction that has changed one row, beside those of temporary spaces.
- */
+/* The end of a transaction: the twin of TransactionManager.commit (box/txn/transaction.py). */
 #include "../native.h"
 
-static PyObject *name_append, *name_commit, *name_rollback, *name_field_numbers, *name_none;
+static PyObject *name_append, *name_commit, *name_rollback;
 
 static int make_names(void)
 {
-    return name_none
+    return name_rollback
         || ((name_append = PyUnicode_InternFromString("append")) && (name_commit = PyUnicode_InternFromString("commit"))
-            && (name_rollback = PyUnicode_InternFromString("rollback"))
-            && (name_field_numbers = PyUnicode_InternFromString("field_numbers"))
-            && (name_none = PyUnicode_InternFromString("none")));
-}
-
-/* Whether the key is the first field alone; no is an answer for doubts, too. */
-static int is_first_field(PyObject *primary)
-{
-    PyObject *numbers = PyObject_GetAttr(primary, name_field_numbers);
-    int is_first = numbers && PyTuple_CheckExact(numbers) && PyTuple_GET_SIZE(numbers) == 1
-        && PyLong_CheckExact(PyTuple_GET_ITEM(numbers, 0)) && !PyLong_AsLong(PyTuple_GET_ITEM(numbers, 0));
-    Py_XDECREF(numbers);
-    PyErr_Clear();
-    return is_first;
-}
-
-/* What is logged of a statement: the type of the request, and the row or key. NULL where that is for Python. */
-static PyObject *logged(PyObject *statement, uint64_t *type, PyObject **space)
-{
-    if (!PyTuple_Check(statement) || PyTuple_GET_SIZE(statement) != 6)
-        return NULL;
-    PyObject *old = PyTuple_GET_ITEM(statement, 2), *new = PyTuple_GET_ITEM(statement, 3);
-    *space = PyTuple_GET_ITEM(statement, 0);
-    if (!known[KNOWN_SPACE] || !PyObject_TypeCheck(*space, known[KNOWN_SPACE])
-        || get_slot(*space, &space_is_temporary) != Py_False || get_slot(*space, &space_is_local) != Py_False
-        || PyTuple_GET_ITEM(statement, 5) != Py_None)
-        return NULL;
-    *type = new == Py_None ? REQUEST_DELETE : old == Py_None ? REQUEST_INSERT : REQUEST_REPLACE;
-    if (new != Py_None)
-        return PyBytes_CheckExact(new) ? Py_NewRef(new) : NULL;
-    return PyBytes_CheckExact(old) && is_first_field(PyTuple_GET_ITEM(statement, 4)) ? first_key(old) : NULL;
-}
-
-/* Whether the log takes rows, and has only to put them aside. */
-static int is_usual(PyObject *log)
-{
-    PyObject *mode = get_slot(log, &log_mode), *waiting = get_slot(log, &log_waiting);
-    return get_slot(log, &log_is_closed) == Py_False && get_slot(log, &log_is_failing) == Py_False && mode
-        && PyUnicode_Check(mode) && PyUnicode_Compare(mode, name_none) && waiting && Py_TYPE(waiting) == &LogRows_Type;
-}
-
-static int begin_write(PyObject *log)
-{
-    PyObject *now = PyObject_CallNoArgs(get_slot(log, &log_clock));
-    double timestamp = now ? PyFloat_AsDouble(now) : 0;
-    Py_XDECREF(now);
-    if (PyErr_Occurred())
-        return -1;
-    log_rows_begin(get_slot(log, &log_waiting), timestamp);
-    return 0;
-}
-
-/* -- a row of the log -- */
-
-/* Begin a row with so many bytes of a tuple or key. Returns 0; -1 with an exception. */
-static int open_row(LogRow *row, PyObject *log, uint64_t type, PyObject *space, Py_ssize_t size)
-{
-    *row = (LogRow){.rows = NULL};
-    if (log_rows_are_empty(get_slot(log, &log_waiting)) && begin_write(log) < 0)
-        return -1;
-    unsigned long long id = PyLong_AsUnsignedLongLong(get_slot(space, &space_id));
-    return PyErr_Occurred() ? -1 : log_rows_open(row, get_slot(log, &log_waiting), type, id, size);
+            && (name_rollback = PyUnicode_InternFromString("rollback")));
 }
 
 static void remove_last(PyObject *list)
@@ -78,56 +15,11 @@ static void remove_last(PyObject *list)
     PyList_SetSlice(list, PyList_GET_SIZE(list) - 1, PyList_GET_SIZE(list), NULL);
 }
 
-/* Append a transaction of one row. Returns 1 when it waits to be written; 0, maybe with an exception, when nothing was
- * done. */
-static int append_row(PyObject *log, PyObject *statement)
-{
-    uint64_t type;
-    PyObject *space, *raw = is_usual(log) ? logged(statement, &type, &space) : NULL;
-    if (!raw)
-        return 0;
-    LogRow row;
-    int done = open_row(&row, log, type, space, PyBytes_GET_SIZE(raw)) == 0;
-    if (done) {
-        memcpy(row.data, PyBytes_AS_STRING(raw), (size_t)PyBytes_GET_SIZE(raw));
-        done = log_rows_append(&row) == 0;
-    }
-    log_row_close(&row);
-    Py_DECREF(raw);
-    return done;
-}
-
-static int is_temporary(PyObject *statement)
-{
-    PyObject *space = PyTuple_Check(statement) && PyTuple_GET_SIZE(statement) ? PyTuple_GET_ITEM(statement, 0) : NULL;
-    return space && known[KNOWN_SPACE] && PyObject_TypeCheck(space, known[KNOWN_SPACE])
-        && get_slot(space, &space_is_temporary) == Py_True;
-}
-
-/* The only statement of a transaction that is logged, borrowed; NULL where none is, or several are. */
-static PyObject *only_logged(PyObject *statements)
-{
-    PyObject *only = NULL;
-    for (Py_ssize_t place = 0; place < PyList_GET_SIZE(statements); place++) {
-        PyObject *statement = PyList_GET_ITEM(statements, place);
-        if (is_temporary(statement))
-            continue;
-        if (only)
-            return NULL;
-        only = statement;
-    }
-    return only;
-}
-
 /* Give the rows to the journal. Returns whether they have yet to be written; -1 with an exception. */
 static int append(PyObject *journal, PyObject *statements)
 {
-    PyObject *only = Py_TYPE(journal) == known[KNOWN_LOG] ? only_logged(statements) : NULL;
-    if (only) {
-        int is_unwritten = append_row(journal, only);
-        if (is_unwritten || PyErr_Occurred())
-            return is_unwritten ? 1 : -1;
-    }
+    if (PyObject_TypeCheck(journal, &LogState_Type))
+        return log_append_statements(journal, statements);
     PyObject *answer = PyObject_CallMethodOneArg(journal, name_append, statements);
     int is_unwritten = answer ? PyObject_IsTrue(answer) : -1;
     Py_XDECREF(answer);
@@ -243,19 +135,21 @@ int commits_plainly(PyObject *manager, PyObject *space)
     return MANAGER(manager, STATEMENTS) == Py_None && MANAGER(manager, TAKE_OUT) == Py_None
         && MANAGER(manager, ON_CHANGE) == Py_None && is_empty_list(MANAGER(manager, ON_COMMIT))
         && is_empty_list(MANAGER(manager, ON_ROLLBACK)) && MANAGER(manager, UNWRITTEN)
-        && PyList_CheckExact(MANAGER(manager, UNWRITTEN)) && log && Py_TYPE(log) == known[KNOWN_LOG]
+        && PyList_CheckExact(MANAGER(manager, UNWRITTEN)) && log && log_takes_rows(log)
         && get_slot(space, &space_is_temporary) == Py_False && get_slot(space, &space_is_local) == Py_False
-        && make_names() && is_usual(log);
+        && make_names();
 }
 
 int log_row_open(LogRow *row, PyObject *manager, uint64_t type, PyObject *space, size_t size)
 {
-    return open_row(row, MANAGER(manager, JOURNAL), type, space, (Py_ssize_t)size);
+    *row = (LogRow){.rows = NULL};
+    unsigned long long id = PyLong_AsUnsignedLongLong(get_slot(space, &space_id));
+    return PyErr_Occurred() ? -1 : log_open_row(row, MANAGER(manager, JOURNAL), type, id, (Py_ssize_t)size);
 }
 
 int log_row_append(const LogRow *row, PyObject *manager, PyObject *committed)
 {
-    if (log_rows_append(row) < 0)
+    if (log_rows_append_row(row) < 0)
         return -1;
     if (PyList_Append(MANAGER(manager, UNWRITTEN), committed) == 0)
         return 0;

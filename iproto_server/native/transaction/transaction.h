@@ -17,7 +17,6 @@ int log_row_open(LogRow *row, PyObject *manager, uint64_t type, PyObject *space,
 int log_row_append(const LogRow *row, PyObject *manager, PyObject *committed);
 void log_row_take_back(const LogRow *row, PyObject *manager);
 int log_row_commit(PyObject *manager);
-void log_row_close(LogRow *row);
 
 /* committed_change.c: `old` is bytes or None; the new row has `size` bytes at the log row's data */
 extern PyTypeObject CommittedChange_Type;

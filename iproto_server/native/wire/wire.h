@@ -14,12 +14,6 @@ int write_packed_rows(Buffer *buffer, uint64_t sync, uint32_t version, const Pac
 int write_result(Buffer *buffer, uint64_t sync, uint32_t version, PyObject *result);
 PyObject *pack_values(PyObject *result);
 
-/* rows.c */
-/* Write what is in front of the tuple or key, and return the position behind it. */
-uint8_t *put_change_head(uint8_t *at, uint64_t type, uint64_t replica_id, uint64_t lsn, double timestamp, uint64_t space);
-enum { CHANGE_HEAD_MAX = 17 + 4 * UNSIGNED_SIZE_MAX };
-PyObject *first_key(PyObject *row); /* NULL, maybe without an exception */
-
 /* output.c: the frames that a connection has to send */
 enum { LARGE_ANSWER = 64 * 1024 }; /* bytes: smaller answers never wait, and a connection with fewer unsent ones is not slow */
 typedef struct Pending Pending;

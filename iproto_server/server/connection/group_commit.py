@@ -16,10 +16,10 @@ from iproto_server.box.txn.statement import Committed
 from iproto_server.box.txn.transaction import TransactionManager
 from iproto_server.errors import BoxError
 from iproto_server.native import twin
-from iproto_server.native._native import Output
+from iproto_server.native._native import LogRows, Output
 from iproto_server.server.connection.busy_poll import BusyPoll
 from iproto_server.server.connection.outgoing import OutgoingConnection
-from iproto_server.storage.wal import LogWrite, WalMode, WriteAheadLog
+from iproto_server.storage.wal import WalMode, WriteAheadLog
 
 
 class _Writing(NamedTuple):
@@ -165,7 +165,7 @@ class Batch:
         done = loop.run_in_executor(self._executor, self._log.perform, job)
         done.add_done_callback(partial(self._performed, self._log, job))
 
-    def _performed(self, log: WriteAheadLog, job: LogWrite, done: asyncio.Future[None]) -> None:
+    def _performed(self, log: WriteAheadLog, job: LogRows, done: asyncio.Future[None]) -> None:
         writing = self._writing
         assert writing is not None
         failure = done.exception()

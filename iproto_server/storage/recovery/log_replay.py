@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Final
 
 from iproto_server.box.catalog.foreign.versions import Version
@@ -10,7 +9,7 @@ from iproto_server.box.catalog.loader import Loader, Report
 from iproto_server.box.catalog.system_space_ids import SYSTEM_ID_MAX
 from iproto_server.box.memtx.row_applier import UNFIT, SpaceChanges, in_words
 from iproto_server.errors import BoxError, ErrorCode
-from iproto_server.native import twin
+from iproto_server.native._native import replay_rows
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import Change, RowType
 
@@ -33,31 +32,6 @@ _WITH_OPERATIONS: Final = {_UPDATE: "tuple", _UPSERT: "operations"}
 """Changes with operations, and Tarantool's name of the field that has them."""
 _CHANGES: Final = _WITH_TUPLE | {_UPDATE, _DELETE}
 _LSN_MAX: Final = 2**63 - 1
-
-
-@twin
-def replay_rows(
-    payload: bytes,
-    member: int,
-    first: int,
-    last: int,
-    target_of: Callable[[int], tuple[object, dict[str, int]] | None],
-) -> tuple[int, bool]:
-    """Apply the rows of a block to primary indexes, up to the first row that this function does not know.
-
-    Parameters:
-        payload: the packed rows, uncompressed.
-        member: the member whose rows are applied.
-        first: the LSN of the first row.
-        last: the greatest LSN of rows that are applied.
-        target_of: from the id of a space to the tree of its rows and the numbers of its fields by name; None:
-            its rows are not applied.
-
-    Returns:
-        The number of rows applied, and whether these are all. Nothing of a malformed block, and of one that
-        ends within a transaction, is applied.
-    """
-    return 0, False
 
 
 class LogReplay:

@@ -1,13 +1,13 @@
-"""Rows of snapshots, on their way into a database that is being loaded."""
+"""Loads the rows of snapshots."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import groupby
 from operator import itemgetter
 
 from iproto_server.box.catalog.loader import Loader
-from iproto_server.native import twin
+from iproto_server.native._native import append_rows
 from iproto_server.storage.snapshot import tuples_of
 from iproto_server.storage.xlog import Block, XlogReader
 
@@ -33,20 +33,6 @@ def load_block(loader: Loader, reader: XlogReader, block: Block) -> int:
     for space_id, rows in _by_space(tuples[count:]):
         loader.load(space_id, rows)
     return len(tuples)
-
-
-@twin
-def append_rows(payload: bytes, tree_of: Callable[[int], object]) -> tuple[int, bool]:
-    """Append the rows of a block to primary indexes, up to the first row that this function does not know.
-
-    Parameters:
-        payload: the packed rows, uncompressed.
-        tree_of: from the id of a space to the tree that its rows are appended to; None: they cannot be.
-
-    Returns:
-        The number of rows appended, and whether these are all. Nothing of a malformed block is appended.
-    """
-    return 0, False
 
 
 def _by_space(tuples: list[tuple[int, bytes]]) -> Iterator[tuple[int, list[bytes]]]:

@@ -9,7 +9,6 @@ from iproto_server.storage.xlog.decoder import Change, decode_rows, decode_tuple
 from iproto_server.storage.xlog.encoder import (
     RowEncoder,
     delete_body,
-    encode_change,
     encode_row,
     insert_body,
     update_body,
@@ -36,7 +35,6 @@ __all__ = [
     "decode_rows",
     "decode_tuples",
     "delete_body",
-    "encode_change",
     "encode_row",
     "insert_body",
     "update_body",

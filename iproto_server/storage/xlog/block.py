@@ -13,19 +13,34 @@ from typing import Final
 import google_crc32c
 import zstandard
 
-from iproto_server.codec import msgpack as codec
-from iproto_server.native import twin
+from iproto_server.native._native import (
+    BLOCK_SIZE,
+    HEAD_SIZE,
+    MARKER_SIZE,
+    PLAIN_MARKER,
+    ZSTD_MARKER,
+    decode_head,
+    with_head,
+)
 
-PLAIN_MARKER: Final = b"\xd5\xba\x0b\xab"
-ZSTD_MARKER: Final = b"\xd5\xba\x0b\xba"
+__all__ = [
+    "BLOCK_SIZE",
+    "COMPRESSION_LEVEL",
+    "COMPRESS_SIZE",
+    "END_MARKER",
+    "HEAD_SIZE",
+    "MARKER_SIZE",
+    "PLAIN_MARKER",
+    "ZSTD_MARKER",
+    "checksum",
+    "decode_head",
+    "decompress",
+    "encode_block",
+    "with_head",
+]
+
 END_MARKER: Final = b"\xd5\x10\xad\xed"
 """Stands in place of a block at the end of a file that was properly closed."""
-
-MARKER_SIZE: Final = 4
-HEAD_SIZE: Final = 19
-
-BLOCK_SIZE: Final = 128 * 1024
-"""A block that has reached so many bytes is written, with all of the transaction that made it so long."""
 
 COMPRESS_SIZE: Final = 2 * 1024
 """Blocks of at least so many bytes, the head included, are compressed."""
@@ -33,14 +48,7 @@ COMPRESS_SIZE: Final = 2 * 1024
 COMPRESSION_LEVEL: Final = 1
 """Zstandard level. Level 3 takes up to twice the time, and does not shrink rows of queues."""
 
-PAYLOAD_MAX: Final = 2**31 - 1
-
 _OF_THREAD: Final = local()
-
-_WIDTHS: Final = {0xCC: 1, 0xCD: 2, 0xCE: 4, 0xCF: 8}
-_PADDING: Final = tuple(
-    bytes((0xA0 + size - 1,)) + bytes(size - 1) if size else b"" for size in range(HEAD_SIZE + 1)
-)
 
 
 def checksum(data: bytes, start: int = 0) -> int:
@@ -52,48 +60,6 @@ def checksum(data: bytes, start: int = 0) -> int:
     """
     crc: int = google_crc32c.extend(start ^ 0xFFFFFFFF, data)
     return crc ^ 0xFFFFFFFF
-
-
-def pack_unsigned(value: int) -> bytes:
-    """Pack a number in the shortest form; this is `codec.pack` for the hot path."""
-    if value < 0x80:
-        return bytes((value,))
-    if value < 0x100:
-        return b"\xcc" + value.to_bytes(1, "big")
-    if value < 0x10000:
-        return b"\xcd" + value.to_bytes(2, "big")
-    if value < 0x100000000:
-        return b"\xce" + value.to_bytes(4, "big")
-    return b"\xcf" + value.to_bytes(8, "big")
-
-
-def decode_head(head: bytes) -> tuple[bool, int, int]:
-    """Read a block's head.
-
-    Parameters:
-        head: `HEAD_SIZE` bytes.
-
-    Returns:
-        Whether the rows are compressed, how many bytes they have, and their checksum.
-
-    Raises:
-        ValueError: if it is no head of a block.
-    """
-    marker = head[:MARKER_SIZE]
-    if marker != PLAIN_MARKER and marker != ZSTD_MARKER:
-        raise ValueError(f"no block: unknown marker {marker.hex()}")
-    # Most blocks are small, and most checksums large.
-    if head[5:7] == b"\x00\xce" and head[MARKER_SIZE] < 0x80:
-        size, crc, position = head[MARKER_SIZE], int.from_bytes(head[7:11], "big"), 11
-    else:
-        size, position = _unsigned(head, MARKER_SIZE)
-        _, position = _unsigned(head, position)
-        crc, position = _unsigned(head, position)
-    if head[position:] != _PADDING[HEAD_SIZE - position] and not codec.is_valid(head[position:]):
-        raise ValueError("malformed head of a block")
-    if size > PAYLOAD_MAX:
-        raise ValueError(f"a block of {size} bytes is too large")
-    return marker == ZSTD_MARKER, size, crc
 
 
 def encode_block(rows: bytes, compressor: zstandard.ZstdCompressor | None) -> bytes:
@@ -110,22 +76,6 @@ def encode_block(rows: bytes, compressor: zstandard.ZstdCompressor | None) -> by
         rows = compressor.compress(rows)
         return with_head(ZSTD_MARKER, rows, checksum(rows))
     return with_head(PLAIN_MARKER, rows, checksum(rows))
-
-
-@twin
-def with_head(marker: bytes, payload: bytes, crc: int) -> bytes:
-    """Put a block's head in front of its payload.
-
-    Parameters:
-        marker: what kind of block it is.
-        payload: what follows the head.
-        crc: the checksum of the payload.
-
-    Returns:
-        The block.
-    """
-    head = marker + pack_unsigned(len(payload)) + b"\x00" + pack_unsigned(crc)
-    return b"".join((head, _PADDING[HEAD_SIZE - len(head)], payload))
 
 
 def decompress(payload: bytes) -> bytes:
@@ -157,15 +107,3 @@ def _decompressor() -> zstandard.ZstdDecompressor:
     except AttributeError:
         own = _OF_THREAD.decompressor = zstandard.ZstdDecompressor()
     return own
-
-
-def _unsigned(data: bytes, position: int) -> tuple[int, int]:
-    """The number at a position of a head, and the position behind it."""
-    if position < HEAD_SIZE:
-        first = data[position]
-        if first < 0x80:
-            return first, position + 1
-        end = position + 1 + _WIDTHS.get(first, HEAD_SIZE)
-        if end <= HEAD_SIZE:
-            return int.from_bytes(data[position + 1 : end], "big"), end
-    raise ValueError("malformed head of a block")

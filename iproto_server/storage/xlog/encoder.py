@@ -1,205 +1,116 @@
-"""Encoding rows: spliced from byte strings, not packed from dicts, for every commit comes through here."""
+"""Encodes rows of any kind, and transactions of any requests."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from struct import Struct
+from itertools import chain
 from typing import Final
 
-from iproto_server.native import twin
-from iproto_server.storage.xlog.block import pack_unsigned
-from iproto_server.storage.xlog.row import HeaderKey, Row, RowFlag, RowType
+from iproto_server.codec import msgpack as codec
+from iproto_server.native._native import LogRows, encode_row_head
+from iproto_server.storage.xlog.row import BodyKey, Row
 
-_COMMIT: Final = int(RowFlag.COMMIT)
-_DELETE: Final = int(RowType.DELETE)
 _UINT64_MAX: Final = 2**64 - 1
-
-_SPACE_ID: Final = b"\x10"
-_INDEX_ID: Final = b"\x11"
-_INDEX_BASE: Final = b"\x15"
-_KEY: Final = b"\x20"
-_TUPLE: Final = b"\x21"
-_OPERATIONS: Final = b"\x28"
-
-_pack_timestamp = Struct(">BBd").pack
-_LAST_FLAG: Final = bytes((HeaderKey.FLAGS, _COMMIT))
+_SPACE_ID, _INDEX_ID, _INDEX_BASE, _KEY, _TUPLE, _OPERATIONS = (bytes((key,)) for key in BodyKey)
 
 
 def insert_body(space_id: int, tuple_raw: bytes) -> bytes:
-    """The body of INSERT and REPLACE.
+    """Encode the body of INSERT and REPLACE.
 
     Parameters:
-        space_id: the space.
-        tuple_raw: the tuple.
+        space_id: The space.
+        tuple_raw: The tuple.
     """
-    return b"\x82\x10" + pack_unsigned(space_id) + _TUPLE + tuple_raw
+    return _body((_SPACE_ID, codec.pack(space_id)), (_TUPLE, tuple_raw))
 
 
 def delete_body(space_id: int, key_raw: bytes, index_id: int = 0) -> bytes:
-    """The body of DELETE.
+    """Encode the body of DELETE.
 
     Parameters:
-        space_id: the space.
-        key_raw: the key, an array.
-        index_id: the index that it is a key of.
+        space_id: The space.
+        key_raw: The key, an array.
+        index_id: The index of the key.
     """
-    if not index_id:
-        return b"\x82\x10" + pack_unsigned(space_id) + _KEY + key_raw
-    return b"".join((b"\x83\x10", pack_unsigned(space_id), _INDEX_ID, pack_unsigned(index_id), _KEY, key_raw))
+    index = _number(_INDEX_ID, index_id)
+    return _body((_SPACE_ID, codec.pack(space_id)), *index, (_KEY, key_raw))
 
 
 def update_body(
     space_id: int, key_raw: bytes, operations_raw: bytes, index_id: int = 0, index_base: int = 0
 ) -> bytes:
-    """The body of UPDATE.
+    """Encode the body of UPDATE.
 
     Parameters:
-        space_id: the space.
-        key_raw: the key, an array.
-        operations_raw: the operations, an array of arrays.
-        index_id: the index that it is a key of.
-        index_base: what the operations start counting fields from.
+        space_id: The space.
+        key_raw: The key, an array.
+        operations_raw: The operations, an array of arrays.
+        index_id: The index of the key.
+        index_base: The number of the first field in the operations.
     """
-    parts = [_SPACE_ID, pack_unsigned(space_id)]
-    if index_id:
-        parts += (_INDEX_ID, pack_unsigned(index_id))
-    if index_base:
-        parts += (_INDEX_BASE, pack_unsigned(index_base))
-    parts += (_KEY, key_raw, _TUPLE, operations_raw)
-    return bytes((0x80 + len(parts) // 2,)) + b"".join(parts)
+    numbers = (*_number(_INDEX_ID, index_id), *_number(_INDEX_BASE, index_base))
+    return _body((_SPACE_ID, codec.pack(space_id)), *numbers, (_KEY, key_raw), (_TUPLE, operations_raw))
 
 
 def upsert_body(space_id: int, tuple_raw: bytes, operations_raw: bytes, index_base: int = 0) -> bytes:
-    """The body of UPSERT.
+    """Encode the body of UPSERT.
 
     Parameters:
-        space_id: the space.
-        tuple_raw: the tuple to insert where there is none.
-        operations_raw: the operations on the one that is there, an array of arrays.
-        index_base: what the operations start counting fields from.
+        space_id: The space.
+        tuple_raw: The tuple that is inserted if there is none with its key.
+        operations_raw: The operations on an existing tuple, an array of arrays.
+        index_base: The number of the first field in the operations.
     """
-    parts = [_SPACE_ID, pack_unsigned(space_id)]
-    if index_base:
-        parts += (_INDEX_BASE, pack_unsigned(index_base))
-    parts += (_OPERATIONS, operations_raw, _TUPLE, tuple_raw)
-    return bytes((0x80 + len(parts) // 2,)) + b"".join(parts)
+    base = _number(_INDEX_BASE, index_base)
+    return _body((_SPACE_ID, codec.pack(space_id)), *base, (_OPERATIONS, operations_raw), (_TUPLE, tuple_raw))
+
+
+def _number(key: bytes, number: int) -> tuple[tuple[bytes, bytes], ...]:
+    """The pair of a number that is left out if it is 0."""
+    return ((key, codec.pack(number)),) if number else ()
+
+
+def _body(*pairs: tuple[bytes, bytes]) -> bytes:
+    return bytes((0x80 + len(pairs),)) + b"".join(chain.from_iterable(pairs))
 
 
 def encode_row(row: Row) -> bytes:
     """Encode a row of any kind, as it would be read again.
 
     Parameters:
-        row: the row; of its body only `body` is looked at.
+        row: The row; of its body only `body` counts.
 
     Returns:
         Header and body.
     """
-    parts = [b"\x00", pack_unsigned(row.type)]
-    if row.replica_id:
-        parts += (bytes((HeaderKey.REPLICA_ID,)), pack_unsigned(row.replica_id))
-    if row.group_id:
-        parts += (bytes((HeaderKey.GROUP_ID,)), pack_unsigned(row.group_id))
-    if row.lsn:
-        parts += (bytes((HeaderKey.LSN,)), pack_unsigned(row.lsn))
-    if row.timestamp:
-        parts += (b"\x04", _pack_timestamp(0x04, 0xCB, row.timestamp)[1:])
-    flags = row.flags & ~_COMMIT
-    if row.tsn != row.lsn or not row.flags & _COMMIT:
-        parts += (bytes((HeaderKey.TSN,)), pack_unsigned((row.lsn - row.tsn) & _UINT64_MAX))
-        flags = row.flags
-    if flags:
-        parts += (bytes((HeaderKey.FLAGS,)), pack_unsigned(flags))
-    return bytes((0x80 + len(parts) // 2,)) + b"".join(parts) + row.body
-
-
-@twin
-def encode_change(
-    request_type: int, replica_id: int, lsn: int, timestamp: float, space_id: int, raw: bytes
-) -> bytes:
-    """Encode a transaction of one change: an INSERT, a REPLACE, or a DELETE by the primary key.
-
-    Parameters:
-        request_type: which of them.
-        replica_id: the member's id, 1 to 31.
-        lsn: the LSN of the row.
-        timestamp: when it was committed, in seconds since 1970.
-        space_id: the space.
-        raw: the tuple; for a DELETE the key, an array.
-
-    Returns:
-        The row.
-    """
-    body = delete_body(space_id, raw) if request_type == _DELETE else insert_body(space_id, raw)
-    return b"".join(
-        (
-            b"\x84\x00",
-            pack_unsigned(request_type),
-            b"\x02",
-            pack_unsigned(replica_id),
-            b"\x03",
-            pack_unsigned(lsn),
-            _pack_timestamp(HeaderKey.TIMESTAMP, 0xCB, timestamp),
-            body,
-        )
-    )
+    head = encode_row_head(row.type, row.replica_id, row.group_id, row.lsn, row.timestamp, row.tsn, row.flags)
+    return head + row.body
 
 
 class RowEncoder:
     """Encodes the transactions of one member of a replica set, in spaces that are replicated.
 
     Parameters:
-        replica_id: the member's id, 1 to 31.
+        replica_id: The member's id, 1 to 31.
     """
 
-    __slots__ = ("_heads", "_replica_id", "_stamp", "_timestamp")
+    __slots__ = ("_replica_id",)
 
     def __init__(self, replica_id: int = 1) -> None:
         self._replica_id = replica_id
-        self._heads: dict[int, bytes] = {}
-        # Those that are written together have one timestamp.
-        self._timestamp = -1.0
-        self._stamp = b""
 
     def transaction(self, lsn: int, timestamp: float, requests: Sequence[tuple[int, bytes]]) -> bytes:
         """Encode a transaction.
 
         Parameters:
-            lsn: the LSN of its first row; the rows are numbered from there on.
-            timestamp: when it was committed, in seconds since 1970.
-            requests: request types and bodies; at least one.
+            lsn: The LSN of its first row; the rows are numbered from there on.
+            timestamp: The time of its commit, in seconds since 1970.
+            requests: Request types and bodies.
 
         Returns:
             Its rows.
         """
-        if timestamp != self._timestamp:
-            self._timestamp = timestamp
-            self._stamp = _pack_timestamp(HeaderKey.TIMESTAMP, 0xCB, timestamp)
-        stamp = self._stamp
-        if len(requests) == 1:
-            request_type, body = requests[0]
-            head = self._heads.get(request_type) or self._new_head(request_type)
-            return b"".join((b"\x84", head, pack_unsigned(lsn), stamp, body))
-        parts: list[bytes] = []
-        last = len(requests) - 1
-        for number, (request_type, body) in enumerate(requests):
-            head = self._heads.get(request_type) or self._new_head(request_type)
-            parts += (
-                b"\x85" if number < last else b"\x86",
-                head,
-                pack_unsigned(lsn + number),
-                stamp,
-                b"\x08",
-                pack_unsigned(number),
-            )
-            if number == last:
-                parts.append(_LAST_FLAG)
-            parts.append(body)
-        return b"".join(parts)
-
-    def _new_head(self, request_type: int) -> bytes:
-        """A header from the request's type to the key of the LSN."""
-        head = b"".join(
-            (b"\x00", pack_unsigned(request_type), b"\x02", pack_unsigned(self._replica_id), b"\x03")
-        )
-        self._heads[request_type] = head
-        return head
+        rows = LogRows(self._replica_id, (lsn - 1) & _UINT64_MAX)
+        rows.timestamp = timestamp
+        rows.append(requests)
+        return b"".join(rows.blocks())

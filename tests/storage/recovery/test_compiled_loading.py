@@ -1,10 +1,9 @@
-"""Databases loaded with compiled code, against the same ones loaded without it."""
+"""Databases loaded many rows at a time, against the same ones loaded by the careful path."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from decimal import Decimal
 from itertools import pairwise
 from pathlib import Path
@@ -18,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iproto_server import Box, native
+from iproto_server import Box
 from iproto_server.box.catalog.sysview import SysviewSpace
 from iproto_server.box.index.index import Index
 from iproto_server.box.index.tree_index import TreeIndex
@@ -33,6 +32,7 @@ from iproto_server.storage.xlog import FileType, RowEncoder, RowType, XlogWriter
 from tests.plugins.profiles import examples
 from tests.storage.databases import JOBS, jobs_box, start
 from tests.storage.files import TIMESTAMP, Request, deletion, header, insertion, replacement, update, upsert
+from tests.storage.recovery.careful_loading import careful_loading
 
 MANY, NUMBERED, HASHED = 600, 601, 602
 
@@ -79,18 +79,6 @@ def write_snapshot(directory: Path, blocks: Sequence[Sequence[Request]]) -> None
     write_blocks(directory / file_name(FileType.SNAPSHOT, 1), FileType.SNAPSHOT, encoded, 1)
 
 
-@contextmanager
-def in_python() -> Iterator[None]:
-    """Leave loading to Python."""
-    with (
-        patch.object(snapshot_rows, "append_rows", native.in_python["append_rows"]),
-        patch.object(log_replay, "replay_rows", native.in_python["replay_rows"]),
-        patch.object(TreeIndex, "append", Index.append),
-        patch.object(TreeIndex, "build_from", Index.build_from),
-    ):
-        yield
-
-
 def contents(box: Box) -> dict[str, Any]:
     """All rows, as all indexes have them."""
     return {
@@ -118,7 +106,7 @@ def outcome(directory: Path, *, force: bool) -> Any:
 def check_same(directory: Path, *, force: bool) -> Any:
     """Start twice; return the result, which is the same one."""
     compiled = outcome(directory, force=force)
-    with in_python():
+    with careful_loading():
         assert compiled == outcome(directory, force=force)
     return compiled
 
@@ -254,7 +242,7 @@ def test_secondary_indexes_of_many_rows_are_built_by_threads(tmp_path: Path, are
         patch.object(TreeIndex, "build_from", autospec=True, side_effect=build_from),
     ):
         compiled = outcome(tmp_path, force=False)
-    with in_python():
+    with careful_loading():
         assert compiled == outcome(tmp_path, force=False)
     assert any(thread is not current_thread() and not thread.is_alive() for thread in builders)
 

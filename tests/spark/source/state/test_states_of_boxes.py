@@ -58,7 +58,7 @@ class Life:
 
     def _open(self) -> OpenDatabase:
         database = OpenDatabase(self.directory, max_size=300)
-        database.storage.log._clock = lambda: next(self.times)
+        database.storage.log.clock = lambda: next(self.times)
         return database
 
     def live(self, steps: list[Step]) -> None:
