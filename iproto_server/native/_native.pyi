@@ -1,10 +1,11 @@
 """The compiled module's functions and types; `module.c` lists them."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Final, NoReturn, final
+from typing import Any, Final, NoReturn, final, overload
 
 from iproto_server.box.key.key_def import KeyLayout
 from iproto_server.box.txn.statement import Statement
+from iproto_server.storage.xlog.decoder import Change
 
 INTERFACE: int
 FINGERPRINT: str
@@ -598,36 +599,77 @@ class LogState:
             Whether a new row is logged as INSERT, and whether it is not replicated.
         """
 
-def append_rows(payload: bytes, tree_of: Callable[[int], object], /) -> tuple[int, bool]:
-    """Append the rows of a snapshot's block to primary indexes, up to the first row that needs a closer look.
+@final
+class BlockRows(Sequence[Change]):
+    """The rows of an uncompressed block, a sequence of their changes.
 
     Parameters:
-        payload: The packed rows, uncompressed.
-        tree_of: Maps the id of a space to the tree for its rows; None if they cannot be appended.
+        payload: The packed rows.
 
-    Returns:
-        The number of rows appended, and whether these are all. Nothing of a malformed block is appended.
+    Raises:
+        ValueError: A row is malformed.
     """
 
-def replay_rows(
-    payload: bytes,
-    member: int,
-    first: int,
-    last: int,
-    target_of: Callable[[int], tuple[object, dict[str, int]] | None],
-    /,
-) -> tuple[int, bool]:
-    """Apply the rows of a log's block to primary indexes, up to the first row that needs a closer look.
+    def __init__(self, payload: bytes, /) -> None: ...
+    def __len__(self) -> int: ...
+    @overload
+    def __getitem__(self, position: int) -> Change: ...
+    @overload
+    def __getitem__(self, position: slice) -> Sequence[Change]: ...
+    @property
+    def is_whole(self) -> bool:
+        """Whether the last row ends a transaction."""
+
+    def rows(self) -> list[tuple[Any, ...]]:
+        """Return the rows as tuples of the attributes of `Row`."""
+
+    def tuples(self) -> list[tuple[int, bytes]]:
+        """Return the space ids and tuples of a snapshot's block, without rows about the replica set."""
+
+    def run(self, position: int, /) -> tuple[int, list[bytes], int]:
+        """Return the next tuples of a snapshot in one space.
+
+        Parameters:
+            position: The position of a row with a tuple.
+
+        Returns:
+            The id of the space, the tuples, and the position behind them.
+        """
+
+    def append_to(self, position: int, tree_of: Callable[[int], object], /) -> int:
+        """Append tuples of a snapshot to primary indexes, up to the first one that needs a closer look.
+
+        Parameters:
+            position: The position of the first row.
+            tree_of: Maps the id of a space to the tree for its rows; None if they cannot be appended.
+
+        Returns:
+            The position of the tuple that needs a closer look; the number of rows if there is none.
+        """
+
+@final
+class LogReplayer:
+    """Applies rows of logs to primary indexes, up to the first row that needs a closer look.
 
     Parameters:
-        payload: The packed rows, uncompressed.
-        member: The member whose rows are applied.
-        first: The LSN of the first row.
-        last: The greatest LSN of rows that are applied.
         target_of: Maps the id of a space to the tree of its rows and the numbers of its fields by name; None
             if its rows are not applied here.
-
-    Returns:
-        The number of rows applied, and whether these are all. Nothing is applied of a malformed block and of
-        one that ends within a transaction.
     """
+
+    def __init__(self, target_of: Callable[[int], tuple[object, dict[str, int]] | None], /) -> None: ...
+    def apply(self, rows: BlockRows, position: int, member: int, lsn: int, last: int, /) -> int:
+        """Apply rows of a member.
+
+        Parameters:
+            rows: The rows of a block that ends a transaction.
+            position: The position of the first row.
+            member: The member whose rows are applied.
+            lsn: The LSN of the first row.
+            last: The greatest LSN of rows that are applied.
+
+        Returns:
+            The position of the row that needs a closer look; the number of rows if there is none.
+        """
+
+    def forget(self) -> None:
+        """Forget the answers of `target_of`, because definitions have changed."""

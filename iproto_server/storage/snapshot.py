@@ -18,7 +18,7 @@ from iproto_server.codec import msgpack as codec
 from iproto_server.descriptors import spare
 from iproto_server.storage.directory import IN_PROGRESS, file_name
 from iproto_server.storage.errors import TruncatedFileError
-from iproto_server.storage.xlog import Block, RowType, XlogHeader, XlogReader, XlogWriter, decode_tuples
+from iproto_server.storage.xlog import Block, RowType, XlogHeader, XlogReader, XlogWriter
 from iproto_server.storage.xlog.block import BLOCK_SIZE, HEAD_SIZE
 from iproto_server.storage.xlog.writer import sync_directory
 
@@ -297,7 +297,8 @@ def read_snapshot(reader: XlogReader) -> Iterator[list[tuple[int, bytes]]]:
         OSError: the file cannot be read.
     """
     for block in snapshot_blocks(reader):
-        yield tuples_of(reader, block)
+        rows = reader.packed_rows(block)
+        yield [] if rows is None else rows.tuples()
 
 
 def snapshot_blocks(reader: XlogReader) -> Iterator[Block]:
@@ -305,26 +306,3 @@ def snapshot_blocks(reader: XlogReader) -> Iterator[Block]:
     yield from reader.blocks()
     if not reader.closed:
         raise TruncatedFileError(reader.name, reader.good_end, "the snapshot ends without end marker")
-
-
-def tuples_of(reader: XlogReader, block: Block) -> list[tuple[int, bytes]]:
-    """Decode the tuples of a block of a snapshot.
-
-    Parameters:
-        reader: the reader of the snapshot.
-        block: the block.
-
-    Returns:
-        Space ids and packed tuples; none if the block is damaged and the reader skips damage.
-
-    Raises:
-        XlogError: at damage that the reader does not skip.
-    """
-    tuples = decode_tuples(block.payload)
-    if tuples is not None:
-        return tuples
-    return [
-        (row.space_id, row.tuple_raw)
-        for row in reader.rows(block)
-        if row.space_id is not None and row.tuple_raw is not None
-    ]

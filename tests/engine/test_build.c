@@ -176,7 +176,7 @@ static size_t append(Space *space, const Block *block, const BlockRows *found)
     KeyBuffer key = {0};
     size_t done = 0;
     while (done < found->count
-           && build_append(&space->primary, block->data + found->rows[done].start, found->rows[done].size, &key) == 1)
+           && build_append(&space->primary, block->data + found->rows[done].tuple.start, found->rows[done].tuple.size, &key) == 1)
         done++;
     key_buffer_free(&key);
     return done;
@@ -192,7 +192,7 @@ static void check_damaged(const Block *block)
     for (uint64_t damage = below(3); size && damage; damage--)
         damaged.data[below(size)] = (uint8_t)next_random();
     BlockRows found = {0};
-    CHECK(block_read_snapshot(&found, damaged.data, size) >= 0);
+    CHECK(block_read(&found, damaged.data, size) >= 0);
     Space space;
     begin(&space);
     append(&space, &damaged, &found);
@@ -249,7 +249,7 @@ int main(int argument_count, char **arguments)
             add_row(&block, 512, &row);
         }
         BlockRows found = {0};
-        CHECK(block_read_snapshot(&found, block.data, block.size) == 1 && found.count == count);
+        CHECK(block_read(&found, block.data, block.size) == 1 && found.count == count);
         size_t appended = append(&space, &block, &found);
         CHECK(space.primary.size == appended && (appended == count || !is_in_order));
         int more = check_builds(&space);

@@ -159,7 +159,7 @@ static void check_damaged(const Block *block)
     for (uint64_t damage = below(4); size && damage; damage--)
         damaged.data[below(size)] = (uint8_t)next_random();
     BlockRows found = {0};
-    CHECK(block_read_log(&found, damaged.data, size) >= 0);
+    CHECK(block_read(&found, damaged.data, size) >= 0);
     Records own = {0};
     Tree tree = {.layout = &PRIMARY, .records = &own, .pairs = &own};
     Replay replay;
@@ -198,7 +198,7 @@ int main(int argument_count, char **arguments)
             add_to_block(&block, &packed);
         }
         BlockRows found = {0};
-        CHECK(block_read_log(&found, block.data, block.size) == 1 && found.count == count);
+        CHECK(block_read(&found, block.data, block.size) == 1 && found.count == count);
         for (size_t place = 0; place < count; place++) {
             CHECK(found.rows[place].lsn == lsn - count + place && found.rows[place].member == 1);
             int is_done = replay_row(&replay, block.data, found.rows + place);

@@ -12,7 +12,7 @@ from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError
 from iproto_server.protocol.framing import FrameDecoder, FramingError
 from iproto_server.protocol.response import encode_result, encode_tuples, response_sync, response_version
-from iproto_server.storage.xlog import RowType, decode_rows, encode_change
+from iproto_server.storage.xlog import RowEncoder, RowType, decode_rows, delete_body, insert_body
 from iproto_server.storage.xlog.block import HEAD_SIZE, PLAIN_MARKER, decode_head, with_head
 from tests.fuzz import frames, requests, values
 from tests.fuzz.draw import Draw
@@ -148,7 +148,8 @@ def _long(response: bytes) -> tuple[list[bytes], None, int]:
 def check_logged(kind: RowType, lsn: int, space: int, raw: bytes) -> None:
     """A change is read from the log as it was written."""
     lsn &= 2**63 - 1
-    [row] = decode_rows(encode_change(kind, 1, lsn, 1.5, space, raw))
+    body = delete_body(space, raw) if kind is RowType.DELETE else insert_body(space, raw)
+    [row] = decode_rows(RowEncoder().transaction(lsn, 1.5, [(kind, body)]))
     assert (row.type, row.replica_id, row.lsn, row.timestamp, row.space_id) == (kind, 1, lsn, 1.5, space)
     assert (row.key_raw, row.tuple_raw) == ((raw, None) if kind is RowType.DELETE else (None, raw))
     assert row.is_last

@@ -151,16 +151,13 @@ def rows_after_requests(blocks: list[bytes], log: list[bytes]) -> list[object] |
 
     Returns:
         The rows of all spaces; None if one of the requests is refused, or not about these spaces, or if rows
-        of the log are missing, or those of the snapshot are malformed.
+        of the log are missing.
 
     Raises:
-        ValueError: The rows of the log cannot be read.
+        ValueError: The rows cannot be read.
     """
     logged = [row for block in log for row in decode_rows(block)]
-    try:
-        stored = [row for block in blocks for row in decode_rows(block)]
-    except ValueError:
-        return None  # of rows of snapshots, recovery does not read the headers to their ends
+    stored = [row for block in blocks for row in decode_rows(block)]
     if (
         any(row.type != RowType.INSERT for row in stored)
         or [(row.replica_id, row.lsn) for row in logged] != [(1, CLOCK + 1 + n) for n in range(len(logged))]

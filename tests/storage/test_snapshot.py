@@ -18,7 +18,7 @@ from iproto_server.storage.xlog import (
     RowType,
     XlogReader,
     XlogWriter,
-    decode_tuples,
+    decode_rows,
     encode_row,
 )
 from tests.storage.files import TIMESTAMP, header, reader_of, rows_in
@@ -77,7 +77,7 @@ def test_a_block_ends_with_the_tuple_that_fills_it(tmp_path: Path) -> None:
         writer.write(512, tuples)
     assert tuples_in(writer.path) == [(512, raw) for raw in tuples]
     with XlogReader.open(writer.path) as reader:
-        counts = [len(decode_tuples(block.payload) or ()) for block in reader.blocks()]
+        counts = [len(decode_rows(block.payload)) for block in reader.blocks()]
     assert counts == [2, 2, 1, 4]
 
 

@@ -19,7 +19,6 @@ from iproto_server.storage.xlog import (
     XlogHeader,
     XlogReader,
     decode_rows,
-    decode_tuples,
     delete_body,
     encode_row,
     insert_body,
@@ -30,7 +29,6 @@ from iproto_server.storage.xlog.block import (
     END_MARKER,
 )
 from iproto_server.storage.xlog.block_reader import READ_AHEAD
-from iproto_server.storage.xlog.decoder import change_of, decode_changes
 from tests.storage.files import INSTANCE, TIMESTAMP, header, insertion, log_of, reader_of, rows_of
 
 numbers = st.one_of(st.integers(0, 300), st.integers(0, 2**32 + 5), st.integers(0, 2**63 - 1))
@@ -126,68 +124,6 @@ class TestRoundTrip:
     def test_any_header(self, row: Row) -> None:
         last = Row(13, 1, body=b"\x80", tsn=1)
         assert decode_rows(encode_row(row) + encode_row(last)) == [row, last]
-
-    @given(
-        st.lists(st.lists(requests, min_size=1, max_size=3), min_size=1, max_size=5),
-        st.integers(1, 2**40),
-        st.integers(1, 31),
-    )
-    def test_changes_are_what_the_rows_change(
-        self, transactions: list[list[tuple[int, bytes]]], lsn: int, replica_id: int
-    ) -> None:
-        encoder = RowEncoder(replica_id)
-        payload = b""
-        for transaction in transactions:
-            payload += encoder.transaction(lsn, TIMESTAMP, transaction)
-            lsn += len(transaction)
-        # The first time shapes may be unknown, the second time they are not.
-        assert decode_changes(payload) in (None, list(map(change_of, decode_rows(payload))))
-        assert decode_changes(payload) in (None, list(map(change_of, decode_rows(payload))))
-
-    def test_usual_changes_are_read_without_reading_rows(self) -> None:
-        encoder = RowEncoder()
-        transactions: list[list[tuple[int, bytes]]] = [
-            [insertion(512, 1, "a"), (RowType.REPLACE, insert_body(512, b"\x91\x02"))],
-            [(RowType.UPDATE, update_body(512, b"\x91\x01", b"\x90"))],
-            [(RowType.DELETE, delete_body(512, b"\x91\x01")), insertion(700, 1)],
-        ]
-        payload = b"".join(
-            encoder.transaction(70_000 + 2 * number, TIMESTAMP, requests)
-            for number, requests in enumerate(transactions)
-        )
-        changes = [change_of(row) for row in decode_rows(payload)]
-        assert decode_changes(payload) == changes
-        cut_off = encoder.transaction(80_000, TIMESTAMP, [insertion(512, 1), insertion(512, 2)])
-        assert decode_changes(cut_off[: len(cut_off) // 2 - 1]) is None
-
-    def test_a_transaction_that_does_not_end_in_its_block_is_no_list_of_changes(self) -> None:
-        payload = RowEncoder().transaction(70_000, TIMESTAMP, [insertion(512, 1), insertion(512, 1)])
-        first = payload[: payload.index(b"\x86\x00\x02")]
-        assert [row.is_last for row in decode_rows(first)] == [False]
-        assert decode_changes(first) is None
-
-    @given(st.lists(st.tuples(ids, arrays)))
-    def test_tuples_of_a_snapshot(self, tuples: list[tuple[int, bytes]]) -> None:
-        rows = [
-            Row(2, lsn, body=insert_body(*pair), timestamp=TIMESTAMP, tsn=lsn)
-            for lsn, pair in enumerate(tuples)
-        ]
-        payload = b"".join(map(encode_row, rows))
-        assert decode_tuples(payload) == tuples
-        assert decode_rows(payload) == [
-            row._replace(space_id=space_id, tuple_raw=raw)
-            for row, (space_id, raw) in zip(rows, tuples, strict=True)
-        ]
-
-    @given(st.binary(max_size=60))
-    def test_any_bytes_are_rows_or_an_error(self, payload: bytes) -> None:
-        for junk in (payload, encode_row(Row(RowType.INSERT, 1, body=b"")) + payload):
-            decode_tuples(junk)
-            try:
-                rows = decode_rows(junk)
-            except ValueError:
-                continue
-            assert all(isinstance(row.type, int) for row in rows)
 
     def test_values_are_the_same_bytes(self) -> None:
         """Floats of four bytes, numbers in more bytes than they need, extension types nobody knows."""

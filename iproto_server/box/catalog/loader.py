@@ -174,7 +174,7 @@ class Loader:
             self._load_late(space_id, rows)
 
     def tree_of(self, space_id: int) -> object:
-        """Return the tree to which the next rows of a snapshot can be appended; see `append_rows`.
+        """Return the tree to which the next rows of a snapshot can be appended; see `BlockRows.append_to`.
 
         Parameters:
             space_id: their space. System spaces must come first.

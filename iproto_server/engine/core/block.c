@@ -25,128 +25,180 @@ static BlockRow *add_row(BlockRows *found)
     return found->rows + found->count++;
 }
 
-/* -- headers -- */
+/* The functions below return the position behind what they read, or NULL and the fault. */
 
-/* The header of a snapshot's row: a map of two to four pairs that begins with the type. The others tell nothing. */
-static const uint8_t *skip_header(const uint8_t *at, const uint8_t *end)
+typedef struct {
+    const uint8_t *block, *end;
+    const char *fault;
+} Reader;
+
+static const uint8_t *refuse(Reader *reader, const char *fault)
 {
-    if (end - at < 3 || at[0] < 0x82 || at[0] > 0x84 || at[1] != ROW_TYPE || at[2] != BLOCK_INSERT)
-        return NULL;
-    return msgpack_skip(at, end);
+    reader->fault = fault;
+    return NULL;
 }
 
-/* Read a pair of a map whose value is an unsigned number. Returns the position behind it; NULL if it is another one. */
-static const uint8_t *read_pair(const uint8_t *at, const uint8_t *end, uint8_t key, uint64_t *number)
+static const uint8_t *skip(Reader *reader, const uint8_t *at)
+{
+    const uint8_t *after = msgpack_skip(at, reader->end);
+    return after ? after : refuse(reader, "the block ends within it, or it is no MessagePack");
+}
+
+/* The next key of a map: a small number, or OTHER_KEY for all others. */
+enum { OTHER_KEY = 0x80 };
+static inline const uint8_t *read_key(Reader *reader, const uint8_t *at, uint8_t *key)
+{
+    *key = at < reader->end && *at < OTHER_KEY ? *at : OTHER_KEY;
+    return *key < OTHER_KEY ? at + 1 : skip(reader, at);
+}
+
+/* The number of pairs of a map. */
+static inline const uint8_t *read_map(Reader *reader, const uint8_t *at, uint32_t *pairs, const char *fault)
+{
+    if (at < reader->end && (*at & 0xf0) == 0x80) {
+        *pairs = *at & 0x0f;
+        return at + 1;
+    }
+    at = msgpack_map(at, reader->end, pairs);
+    return at ? at : refuse(reader, fault);
+}
+
+/* -- heads -- */
+
+static inline const uint8_t *read_number(Reader *reader, const uint8_t *at, uint64_t *number)
 {
     MsgpackValue value;
-    if (end - at < 2 || *at++ != key || (*at >= 0x80 && (*at < 0xcc || *at > 0xcf)) || !msgpack_read(at, end, &value))
-        return NULL;
+    if (at < reader->end && *at < 0x80) {
+        *number = *at;
+        return at + 1;
+    }
+    const uint8_t *after = msgpack_read(at, reader->end, &value);
+    if (!after || value.type != MSGPACK_UNSIGNED)
+        return refuse(reader, "a field of its header is not an unsigned number");
     *number = value.number;
-    return msgpack_skip(at, end);
+    return after;
 }
 
-/* What ends the header of a transaction of several rows: the number of the row, and the flags of the last one. */
-static const uint8_t *read_ending(const uint8_t *at, const uint8_t *end, int pairs, int *is_last)
+static const uint8_t *read_timestamp(Reader *reader, const uint8_t *at, double *timestamp)
 {
-    uint64_t number;
-    *is_last = pairs != 5;
-    if (pairs >= 5 && !(at = read_pair(at, end, ROW_TSN, &number)))
-        return NULL;
-    if (pairs == 6 && (!(at = read_pair(at, end, ROW_FLAGS, &number)) || number != ROW_COMMIT))
-        return NULL;
+    MsgpackValue value;
+    const uint8_t *after = msgpack_read(at, reader->end, &value);
+    if (!after || value.type != MSGPACK_DOUBLE)
+        return refuse(reader, "the time in its header is not a float");
+    *timestamp = value.real;
+    return after;
+}
+
+static const uint8_t *read_head_value(Reader *reader, const uint8_t *at, uint8_t key, BlockRow *row, int *has_tsn)
+{
+    switch (key) {
+    case ROW_TYPE: return read_number(reader, at, &row->type);
+    case ROW_MEMBER: return read_number(reader, at, &row->member);
+    case ROW_LSN: return read_number(reader, at, &row->lsn);
+    case ROW_TIMESTAMP: return read_timestamp(reader, at, &row->timestamp);
+    case ROW_GROUP_ID: return read_number(reader, at, &row->group_id);
+    case ROW_TSN: *has_tsn = 1; return read_number(reader, at, &row->tsn);
+    case ROW_FLAGS: return read_number(reader, at, &row->flags);
+    }
+    return skip(reader, at);
+}
+
+static const uint8_t *read_head(Reader *reader, const uint8_t *at, BlockRow *row)
+{
+    uint32_t pairs;
+    uint8_t key;
+    int has_tsn = 0;
+    at = read_map(reader, at, &pairs, "it has no header");
+    for (; at && pairs; pairs--)
+        if ((at = read_key(reader, at, &key)))
+            at = read_head_value(reader, at, key, row, &has_tsn);
+    row->tsn = row->lsn - row->tsn; /* as it is stored, that is a distance */
+    if (!has_tsn)
+        row->flags |= ROW_COMMIT;
     return at;
-}
-
-/* The header of a log's row: type, member, LSN and time. */
-static const uint8_t *read_header(const uint8_t *at, const uint8_t *end, BlockRow *row, int *is_last)
-{
-    enum { TIME_SIZE = 10 };
-    uint64_t type, member;
-    if (at >= end || *at < 0x84 || *at > 0x86)
-        return NULL;
-    int pairs = *at++ & 0x0f;
-    if (!(at = read_pair(at, end, ROW_TYPE, &type)) || type < BLOCK_INSERT || type > BLOCK_DELETE
-        || !(at = read_pair(at, end, ROW_MEMBER, &member)) || member > UINT32_MAX
-        || !(at = read_pair(at, end, ROW_LSN, &row->lsn)))
-        return NULL;
-    if (end - at < TIME_SIZE || at[0] != ROW_TIMESTAMP || at[1] != 0xcb)
-        return NULL;
-    row->type = (uint8_t)type;
-    row->member = (uint32_t)member;
-    return read_ending(at + TIME_SIZE, end, pairs, is_last);
 }
 
 /* -- bodies -- */
 
-/* Read a pair whose value is an array. Returns the position behind it; NULL if it is another one. */
-static const uint8_t *read_array(const uint8_t *at, const uint8_t *end, uint8_t key, const uint8_t *block,
-                                 uint32_t *start, uint32_t *size)
+static const uint8_t *read_array(Reader *reader, const uint8_t *at, BlockRow *row, BlockPart *part)
 {
     uint32_t count;
-    if (at >= end || *at++ != key || !msgpack_array(at, end, &count))
-        return NULL;
-    const uint8_t *after = msgpack_skip_plain(at, end, DEEPEST);
-    if (after) {
-        *start = (uint32_t)(at - block);
-        *size = (uint32_t)(after - at);
+    if (!msgpack_array(at, reader->end, &count))
+        return refuse(reader, "a field of its body is not an array");
+    const uint8_t *after = msgpack_skip_plain(at, reader->end, DEEPEST);
+    if (!after) {
+        row->is_plain = 0;
+        after = skip(reader, at);
     }
+    *part = (BlockPart){(uint32_t)(at - reader->block), after ? (uint32_t)(after - at) : 0};
     return after;
 }
 
-/* The body of a row: its space, then its tuple, its key, or its key and its operations, with an index base or none. */
-static const uint8_t *read_body(const uint8_t *at, const uint8_t *end, const uint8_t *block, BlockRow *row)
+static const uint8_t *read_id(Reader *reader, const uint8_t *at, uint64_t *id)
 {
-    uint64_t space_id, base = 0;
-    int has_base = row->type == BLOCK_UPDATE && at < end && *at == 0x84;
-    if (at >= end || *at != (row->type == BLOCK_UPDATE ? 0x83 + has_base : 0x82)
-        || !(at = read_pair(at + 1, end, ROW_SPACE_ID, &space_id)) || space_id > UINT32_MAX)
-        return NULL;
-    if (has_base && (!(at = read_pair(at, end, ROW_INDEX_BASE, &base)) || base > 1))
-        return NULL;
-    row->space_id = (uint32_t)space_id;
-    row->index_base = (uint8_t)base;
-    uint8_t key = row->type == BLOCK_INSERT || row->type == BLOCK_REPLACE ? ROW_TUPLE : ROW_KEY;
-    at = read_array(at, end, key, block, &row->start, &row->size);
-    if (at && row->type == BLOCK_UPDATE)
-        at = read_array(at, end, ROW_TUPLE, block, &row->operations, &row->operations_size);
+    int is_unsigned = at < reader->end && (*at < 0x80 || (*at >= 0xcc && *at <= 0xcf));
+    MsgpackValue value;
+    const uint8_t *after = is_unsigned ? msgpack_read(at, reader->end, &value) : NULL;
+    if (!after)
+        return refuse(reader, "a field of its body is not an unsigned number");
+    *id = value.number;
+    return after;
+}
+
+static const uint8_t *read_body_value(Reader *reader, const uint8_t *at, uint8_t key, BlockRow *row)
+{
+    switch (key) {
+    case ROW_SPACE_ID: row->has_space = 1; return read_id(reader, at, &row->space_id);
+    case ROW_INDEX_ID: return read_id(reader, at, &row->index_id);
+    case ROW_INDEX_BASE: return read_id(reader, at, &row->index_base);
+    case ROW_KEY: return read_array(reader, at, row, &row->key);
+    case ROW_TUPLE: return read_array(reader, at, row, row->type == BLOCK_UPDATE ? &row->operations : &row->tuple);
+    case ROW_OPERATIONS:
+        if (row->type != BLOCK_UPDATE)
+            return read_array(reader, at, row, &row->operations);
+    }
+    return skip(reader, at);
+}
+
+static const uint8_t *read_body(Reader *reader, const uint8_t *at, BlockRow *row)
+{
+    const uint8_t *start = at;
+    uint32_t pairs;
+    uint8_t key;
+    at = read_map(reader, at, &pairs, "it has no body");
+    for (; at && pairs; pairs--)
+        if ((at = read_key(reader, at, &key)))
+            at = read_body_value(reader, at, key, row);
+    if (at)
+        row->body = (BlockPart){(uint32_t)(start - reader->block), (uint32_t)(at - start)};
     return at;
 }
 
 /* -- blocks -- */
 
-int block_read_snapshot(BlockRows *found, const uint8_t *block, size_t size)
+int block_read(BlockRows *found, const uint8_t *block, size_t size)
 {
-    const uint8_t *at = block, *end = block + size;
-    if (size > UINT32_MAX)
+    Reader reader = {block, block + size, NULL};
+    const uint8_t *at = block;
+    if (size > UINT32_MAX) {
+        found->fault = "the block is too large";
         return 0;
-    while (at < end) {
-        BlockRow row = {.type = BLOCK_INSERT};
-        const uint8_t *body = skip_header(at, end);
-        if (!body || !(at = read_body(body, end, block, &row)))
-            return 0;
-        BlockRow *added = add_row(found);
-        if (!added)
+    }
+    while (at < reader.end) {
+        BlockRow *row = add_row(found);
+        if (!row)
             return -1;
-        *added = row;
+        *row = (BlockRow){.is_plain = 1};
+        const uint8_t *after = read_head(&reader, at, row);
+        if (after && after < reader.end && row->type != BLOCK_NOP)
+            after = read_body(&reader, after, row);
+        if (!after) {
+            found->count--;
+            found->fault = reader.fault;
+            found->fault_at = (size_t)(at - block);
+            return 0;
+        }
+        at = after;
     }
     return 1;
-}
-
-int block_read_log(BlockRows *found, const uint8_t *block, size_t size)
-{
-    const uint8_t *at = block, *end = block + size;
-    int is_last = 1;
-    if (size > UINT32_MAX)
-        return 0;
-    while (at < end) {
-        BlockRow row = {0};
-        const uint8_t *body = read_header(at, end, &row, &is_last);
-        if (!body || !(at = read_body(body, end, block, &row)))
-            return 0;
-        BlockRow *added = add_row(found);
-        if (!added)
-            return -1;
-        *added = row;
-    }
-    return is_last;
 }

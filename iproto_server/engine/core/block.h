@@ -5,38 +5,47 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef enum { BLOCK_INSERT = 2, BLOCK_REPLACE = 3, BLOCK_UPDATE = 4, BLOCK_DELETE = 5 } BlockRowType;
+typedef enum {
+    BLOCK_INSERT = 2, BLOCK_REPLACE = 3, BLOCK_UPDATE = 4, BLOCK_DELETE = 5, BLOCK_NOP = 12,
+} BlockRowType;
 
-/* A row is a map, its head, and another one, its body. These are their keys. */
+/* A row is a map, its head, and, except for BLOCK_NOP, another one, its body. These are their keys. */
 enum {
     ROW_TYPE = 0x00, ROW_MEMBER = 0x02, ROW_LSN = 0x03, ROW_TIMESTAMP = 0x04, ROW_GROUP_ID = 0x07, ROW_TSN = 0x08,
     ROW_FLAGS = 0x09,
 };
-enum { ROW_SPACE_ID = 0x10, ROW_INDEX_BASE = 0x15, ROW_KEY = 0x20, ROW_TUPLE = 0x21 };
+enum {
+    ROW_SPACE_ID = 0x10, ROW_INDEX_ID = 0x11, ROW_INDEX_BASE = 0x15, ROW_KEY = 0x20, ROW_TUPLE = 0x21,
+    ROW_OPERATIONS = 0x28,
+};
 enum { ROW_COMMIT = 1 }; /* the flag of a transaction's last row */
 
-/* A row of a space: where its parts are among the bytes of its block. */
+/* A part of a block; one without bytes is not there. */
 typedef struct {
-    uint32_t space_id, start, size;       /* of the tuple; of the key of what is updated or deleted */
-    uint32_t operations, operations_size; /* of an update: an array */
-    uint32_t member;                      /* only in logs, as everything below */
-    uint64_t lsn;
-    uint8_t type, index_base;
+    uint32_t start, size;
+} BlockPart;
+
+/* A row. Numbers that it lacks are 0. */
+typedef struct {
+    uint64_t type, member, group_id, lsn, tsn, flags; /* a row without TSN is a transaction by itself */
+    double timestamp;
+    uint64_t space_id, index_id, index_base;
+    BlockPart body;
+    BlockPart tuple, key, operations; /* arrays */
+    uint8_t has_space;
+    uint8_t is_plain; /* whether these arrays have nothing but numbers, strings, nil, and arrays and maps of these */
 } BlockRow;
 
 /* All zeros is an empty one. */
 typedef struct {
     BlockRow *rows;
     size_t count, room;
+    const char *fault; /* of the first malformed row, and where it is */
+    size_t fault_at;
 } BlockRows;
 
-/* Find the rows of an uncompressed block.
- *
- * Returns 1; -1 without memory; 0 if the block has a row of another type or shape, or one that has anything else than
- * numbers, strings, nil, and arrays and maps of these, or, in a log, the beginning of a transaction without its end.
- */
-int block_read_snapshot(BlockRows *found, const uint8_t *block, size_t size);
-int block_read_log(BlockRows *found, const uint8_t *block, size_t size);
+/* Read the rows of an uncompressed block. Returns 1; -1 without memory; 0 if a row is malformed. */
+int block_read(BlockRows *found, const uint8_t *block, size_t size);
 
 void block_free(BlockRows *rows);
 

@@ -129,6 +129,16 @@ const uint8_t *msgpack_array(const uint8_t *at, const uint8_t *end, uint32_t *co
     return body;
 }
 
+const uint8_t *msgpack_map(const uint8_t *at, const uint8_t *end, uint32_t *pairs)
+{
+    const uint8_t *body;
+    uint64_t size, values;
+    if (!read_head(at, end, &body, &size, &values) || !is_map(*at))
+        return NULL;
+    *pairs = (uint32_t)(values / 2);
+    return body;
+}
+
 static void read_signed(const uint8_t *body, uint64_t size, MsgpackValue *value)
 {
     int shift = 64 - 8 * (int)size;

@@ -38,6 +38,9 @@ const uint8_t *msgpack_skip_plain(const uint8_t *at, const uint8_t *end, int dep
 /* Read the head of an array. Returns the position of its first element; NULL if there is no array. */
 const uint8_t *msgpack_array(const uint8_t *at, const uint8_t *end, uint32_t *count);
 
+/* The same for a map: the number of its pairs, and the position of its first key. */
+const uint8_t *msgpack_map(const uint8_t *at, const uint8_t *end, uint32_t *pairs);
+
 typedef enum {
     MSGPACK_NIL, MSGPACK_BOOLEAN, MSGPACK_UNSIGNED, MSGPACK_NEGATIVE, MSGPACK_DOUBLE, MSGPACK_STRING, MSGPACK_BINARY,
     MSGPACK_OTHER, /* an array, a map or an extension, of which nothing is read */

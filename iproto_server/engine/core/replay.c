@@ -155,7 +155,7 @@ static int assign(Replay *replay, size_t *size, const uint8_t *at, const uint8_t
 static int update(Replay *replay, const uint8_t *block, const BlockRow *row)
 {
     Place place;
-    int done = find(replay, block + row->start, row->size, &place);
+    int done = find(replay, block + row->key.start, row->key.size, &place);
     if (done <= 0 || !place.is_found)
         return done;
     Tree *primary = replay->primary;
@@ -166,8 +166,8 @@ static int update(Replay *replay, const uint8_t *block, const BlockRow *row)
     size_t size = 0;
     if (splice(replay, &size, 0, 0, old->data, old->size) < 0)
         return -1;
-    const uint8_t *operations = block + row->operations;
-    done = assign(replay, &size, operations, operations + row->operations_size, row->index_base);
+    const uint8_t *operations = block + row->operations.start;
+    done = assign(replay, &size, operations, operations + row->operations.size, (uint32_t)row->index_base);
     if (done <= 0)
         return done;
     TreeKey wanted = wanted_key(replay);
@@ -180,16 +180,17 @@ static int update(Replay *replay, const uint8_t *block, const BlockRow *row)
 
 int replay_row(Replay *replay, const uint8_t *block, const BlockRow *row)
 {
-    if (replay->primary->views)
+    int has_key = row->key.size && !row->index_id;
+    if (replay->primary->views || !row->is_plain)
         return 0;
     switch (row->type) {
     case BLOCK_INSERT:
     case BLOCK_REPLACE:
-        return put(replay, block + row->start, row->size, row->type == BLOCK_REPLACE);
+        return row->tuple.size ? put(replay, block + row->tuple.start, row->tuple.size, row->type == BLOCK_REPLACE) : 0;
     case BLOCK_UPDATE:
-        return update(replay, block, row);
+        return has_key && row->operations.size && row->index_base <= 1 ? update(replay, block, row) : 0;
     case BLOCK_DELETE:
-        return remove_row(replay, block + row->start, row->size);
+        return has_key ? remove_row(replay, block + row->key.start, row->key.size) : 0;
     }
     return 0;
 }

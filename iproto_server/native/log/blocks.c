@@ -5,19 +5,16 @@
 
 #include <errno.h>
 
-enum { MARKER_SIZE = 4, PAYLOAD_MAX = INT32_MAX };
+enum { PAYLOAD_MAX = INT32_MAX };
 
 static const uint8_t plain_marker[] = "\xd5\xba\x0b\xab", zstd_marker[] = "\xd5\xba\x0b\xba";
 
-int add_block_constants(PyObject *module)
+int add_block_markers(PyObject *module)
 {
-    PyObject *plain = PyBytes_FromStringAndSize((const char *)plain_marker, MARKER_SIZE);
-    PyObject *zstd = PyBytes_FromStringAndSize((const char *)zstd_marker, MARKER_SIZE);
+    PyObject *plain = PyBytes_FromStringAndSize((const char *)plain_marker, BLOCK_MARKER_SIZE);
+    PyObject *zstd = PyBytes_FromStringAndSize((const char *)zstd_marker, BLOCK_MARKER_SIZE);
     int failed = !plain || !zstd || PyModule_AddObjectRef(module, "PLAIN_MARKER", plain) < 0
-        || PyModule_AddObjectRef(module, "ZSTD_MARKER", zstd) < 0
-        || PyModule_AddIntConstant(module, "MARKER_SIZE", MARKER_SIZE) < 0
-        || PyModule_AddIntConstant(module, "HEAD_SIZE", BLOCK_HEAD_SIZE) < 0
-        || PyModule_AddIntConstant(module, "BLOCK_SIZE", BLOCK_SIZE) < 0;
+        || PyModule_AddObjectRef(module, "ZSTD_MARKER", zstd) < 0;
     Py_XDECREF(plain);
     Py_XDECREF(zstd);
     return failed ? -1 : 0;
@@ -26,8 +23,7 @@ int add_block_constants(PyObject *module)
 /* with_head(marker, payload, crc): a block */
 FUNCTION(native_with_head)
 {
-    enum { PADDING_MAX = 0x1f };
-    if (count != 3 || !PyBytes_CheckExact(args[0]) || PyBytes_GET_SIZE(args[0]) != MARKER_SIZE
+    if (count != 3 || !PyBytes_CheckExact(args[0]) || PyBytes_GET_SIZE(args[0]) != BLOCK_MARKER_SIZE
         || !PyBytes_CheckExact(args[1]))
         return PyErr_Format(PyExc_TypeError, "with_head() takes a marker, a payload and its checksum");
     unsigned long crc = PyLong_AsUnsignedLong(args[2]);
@@ -44,8 +40,8 @@ FUNCTION(native_with_head)
     if (!block)
         return NULL;
     uint8_t *first = (uint8_t *)PyBytes_AS_STRING(block), *end = first + BLOCK_HEAD_SIZE;
-    memcpy(first, PyBytes_AS_STRING(args[0]), MARKER_SIZE);
-    uint8_t *at = put_unsigned(first + MARKER_SIZE, (uint64_t)size);
+    memcpy(first, PyBytes_AS_STRING(args[0]), BLOCK_MARKER_SIZE);
+    uint8_t *at = put_unsigned(first + BLOCK_MARKER_SIZE, (uint64_t)size);
     *at++ = 0;
     at = put_unsigned(at, crc);
     memset(at, 0, (size_t)(end - at));
@@ -66,11 +62,11 @@ FUNCTION(native_decode_head)
     if (count != 1 || !PyBytes_CheckExact(args[0]) || PyBytes_GET_SIZE(args[0]) != BLOCK_HEAD_SIZE)
         return PyErr_Format(PyExc_TypeError, "decode_head() takes %d bytes", BLOCK_HEAD_SIZE);
     Position at = (Position)PyBytes_AS_STRING(args[0]), end = at + BLOCK_HEAD_SIZE;
-    int is_compressed = !memcmp(at, zstd_marker, MARKER_SIZE);
-    if (!is_compressed && memcmp(at, plain_marker, MARKER_SIZE))
+    int is_compressed = !memcmp(at, zstd_marker, BLOCK_MARKER_SIZE);
+    if (!is_compressed && memcmp(at, plain_marker, BLOCK_MARKER_SIZE))
         return PyErr_Format(PyExc_ValueError, "no block: unknown marker %02x%02x%02x%02x", at[0], at[1], at[2], at[3]);
     uint64_t size, crc;
-    at += MARKER_SIZE;
+    at += BLOCK_MARKER_SIZE;
     if (!read_unsigned(&at, end, &size) || !read_unsigned(&at, end, &crc) || !read_unsigned(&at, end, &crc))
         return malformed();
     if (at < end && (!skip_value(&at, end, 0) || at < end))

@@ -96,13 +96,22 @@ PyObject *packed_primary_key(PyObject *primary, PyObject *row); /* of an Index a
 
 /* A block that has reached BLOCK_SIZE bytes, its head included, is written, with all of the transaction that made it so
  * large. */
-enum { BLOCK_SIZE = 128 * 1024, BLOCK_HEAD_SIZE = 19 };
-int add_block_constants(PyObject *module); /* -1 with an exception */
+enum { BLOCK_SIZE = 128 * 1024, BLOCK_HEAD_SIZE = 19, BLOCK_MARKER_SIZE = 4 };
+int add_block_markers(PyObject *module); /* -1 with an exception */
+
+/* -- block_rows.c: the rows of a block; these must be BlockRows -- */
+
+extern PyTypeObject BlockRows_Type;
+const BlockRows *block_rows(PyObject *rows, const uint8_t **block);
+int block_rows_position(PyObject *rows, PyObject *given, size_t *position); /* -1 with an exception */
+
+/* -- snapshot_rows.c, log_replayer.c: rows that are loaded; those that need a closer look are left to the caller -- */
+
+PyObject *block_rows_append_to(PyObject *rows, PyObject *const *args, Py_ssize_t count); /* a method */
+extern PyTypeObject LogReplayer_Type;
 
 FUNCTION(native_encode_row_head);
 FUNCTION(native_with_head);
 FUNCTION(native_decode_head);
-FUNCTION(native_append_rows);
-FUNCTION(native_replay_rows);
 
 #endif

@@ -23,8 +23,6 @@ static PyMethodDef twins[] = {
     METHOD("encode_row_head", native_encode_row_head, "Encode the head of a row."),
     METHOD("with_head", native_with_head, "Put a block's head in front of it."),
     METHOD("decode_head", native_decode_head, "Read a block's head."),
-    METHOD("append_rows", native_append_rows, "Append a snapshot's rows to their primary indexes."),
-    METHOD("replay_rows", native_replay_rows, "Apply a log's rows to primary indexes."),
     METHOD("decode_request", native_decode_request, "Decode a frame."),
     METHOD("encode_tuples", native_encode_tuples, "Encode a response that carries rows or values."),
     METHOD("encode_result", native_encode_result, "Encode what a procedure returned."),
@@ -63,6 +61,8 @@ static PyTypeObject *const types[] = {
     &Output_Type,
     &LogRows_Type,
     &LogState_Type,
+    &BlockRows_Type,
+    &LogReplayer_Type,
     &Frames_Type,
     &FrameDecoder_Type,
     &FrameDecoder15_Type,
@@ -79,6 +79,9 @@ static const struct {
     {"REQUESTS_AT_ONCE", REQUESTS_AT_ONCE},
     {"LARGE_ANSWER", LARGE_ANSWER},
     {"SHORT_KEY", SHORT_KEY},
+    {"BLOCK_SIZE", BLOCK_SIZE},
+    {"HEAD_SIZE", BLOCK_HEAD_SIZE},
+    {"MARKER_SIZE", BLOCK_MARKER_SIZE},
 };
 
 /* take_over(name, python): the compiled twin of a function or class, None where there is none. */
@@ -130,7 +133,7 @@ PyMODINIT_FUNC PyInit__native(void)
     for (size_t place = 0; module && place < sizeof constants / sizeof *constants; place++)
         if (PyModule_AddIntConstant(module, constants[place].name, constants[place].value) < 0)
             Py_CLEAR(module);
-    if (module && add_block_constants(module) < 0)
+    if (module && add_block_markers(module) < 0)
         Py_CLEAR(module);
     if (module && (PyModule_AddIntConstant(module, "INTERFACE", INTERFACE) < 0
                    || PyModule_AddStringConstant(module, "FINGERPRINT", FINGERPRINT) < 0))

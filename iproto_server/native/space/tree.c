@@ -487,7 +487,7 @@ Py_ssize_t tree_object_append(PyObject *self, const uint8_t *block, const BlockR
     /* A thread may decompress the next block meanwhile. */
     Py_BEGIN_ALLOW_THREADS
     for (; number < count && done == BUILD_DONE; number += done == BUILD_DONE)
-        done = build_append(core(self), block + rows[number].start, rows[number].size, &key);
+        done = build_append(core(self), block + rows[number].tuple.start, rows[number].tuple.size, &key);
     Py_END_ALLOW_THREADS
     key_buffer_free(&key);
     return done == BUILD_NO_MEMORY ? no_memory() : (Py_ssize_t)number;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from iproto_server.box.catalog.foreign.versions import Version
@@ -9,7 +10,7 @@ from iproto_server.box.catalog.loader import Loader, Report
 from iproto_server.box.catalog.system_space_ids import SYSTEM_ID_MAX
 from iproto_server.box.memtx.row_applier import UNFIT, SpaceChanges, in_words
 from iproto_server.errors import BoxError, ErrorCode
-from iproto_server.native._native import replay_rows
+from iproto_server.native._native import BlockRows, LogReplayer
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import Change, RowType
 
@@ -52,6 +53,8 @@ class LogReplay:
         self._vclock = vclock
         self._report = report
         self._spaces: dict[int | None, SpaceChanges] = {}
+        self._replayer = LogReplayer(self._target_of)
+        # The member whose row was applied last.
         self._member = 0
         self.rows = 0
         self.skipped = 0
@@ -60,27 +63,36 @@ class LogReplay:
         """Take note of the program that has written the next log; its version."""
         self._loader.begin_file(version)
 
-    def take(self, payload: bytes, end: VClock | None) -> tuple[int, bool]:
-        """Apply the first rows of a block of whole transactions, up to one that `apply` must take.
+    def apply(self, changes: Sequence[Change], end: VClock | None) -> None:
+        """Apply whole transactions.
 
         Parameters:
-            payload: the packed rows, uncompressed.
-            end: as for `apply`.
-
-        Returns:
-            The number of rows applied, and whether these are all.
+            changes: The changes of their rows; `BlockRows` are the fastest.
+            end: The clock of the next log. Rows beyond it are the rest of a failed write that was never
+                acknowledged; the next log reuses their LSNs.
         """
+        self.rows += len(changes)
+        if not isinstance(changes, BlockRows):
+            for change in changes:
+                self._apply(change, end)
+            return
+        position = 0
+        while (position := self._apply_plain(changes, position, end)) < len(changes):
+            self._apply(changes[position], end)
+            position += 1
+
+    def _apply_plain(self, rows: BlockRows, position: int, end: VClock | None) -> int:
+        """Apply rows of one member; return the position of the first row that `_apply` must take."""
         member = self._member
         lsn = self._vclock.get(member, 0)
         last = _LSN_MAX if end is None else end.get(member, 0)
-        count, are_all = replay_rows(payload, member, lsn + 1, last, self._target_of)
-        if count:
-            self._vclock[member] = lsn + count
-            self.rows += count
-        return count, are_all
+        after = self._replayer.apply(rows, position, member, lsn + 1, last)
+        if after > position:
+            self._vclock[member] = lsn + after - position
+        return after
 
     def _target_of(self, space_id: int) -> tuple[object, dict[str, int]] | None:
-        """The tree and the names of the fields of a user's space, for `replay_rows`."""
+        """The tree and the names of the fields of a user's space, for the replayer."""
         if space_id <= SYSTEM_ID_MAX:
             return None
         space = self._spaces.get(space_id)
@@ -91,54 +103,28 @@ class LogReplay:
                 return None
         return None if space.rows_tree is None else (space.rows_tree, space.space.format.names)
 
-    def apply(self, changes: list[Change], end: VClock | None) -> None:
-        """Apply whole transactions.
-
-        Parameters:
-            changes: the changes of their rows.
-            end: the clock of the next log. Rows beyond it are the rest of a failed write that was never
-                acknowledged; the next log reuses their LSNs.
-        """
-        vclock = self._vclock
-        spaces = self._spaces
-        self.rows += len(changes)
-        raw: Any
-        key_raw: Any
-        operations_raw: Any
-        for kind, lsn, member, space_id, raw, key_raw, operations_raw, index_id, index_base in changes:
-            last = vclock.get(member, 0)
-            if lsn <= last:
-                continue
-            if end is not None and lsn > end.get(member, 0):
-                self.skipped += 1
-                continue
-            if lsn != last + 1:
-                self._report(f"rows are missing between {last} and {lsn} of the member {member}")
-            vclock[member] = lsn
-            self._member = member
-            try:
-                space = spaces.get(space_id) or self._changes(kind, space_id)
-                if space is None:
-                    continue
-                if kind == _REPLACE:
-                    space.replace(raw)
-                elif kind == _INSERT:
-                    space.insert(raw)
-                elif kind == _DELETE:
-                    space.delete(key_raw, index_id)
-                elif operations_raw is None and kind in _WITH_OPERATIONS:
-                    raise BoxError(ErrorCode.MISSING_REQUEST_FIELD, _WITH_OPERATIONS[kind])
-                elif kind == _UPDATE:
-                    space.update(key_raw, operations_raw, index_id, index_base)
-                elif kind == _UPSERT:
-                    space.upsert(raw, operations_raw, index_base)
-                else:
-                    raise BoxError(ErrorCode.UNKNOWN_REQUEST_TYPE, kind)
-            except UNFIT as error:
-                about, advice = self._loader.about(space_id, raw), self._loader.advice(error)
-                known = error if isinstance(error, BoxError) else _missing_field(kind, raw, key_raw)
-                reason = in_words(known or error)
-                self._report(f"row {lsn} of member {member}, {about}: {reason}", advice)
+    def _apply(self, change: Change, end: VClock | None) -> None:
+        """Apply a row of any kind, unless it is applied already or beyond the beginning of the next log."""
+        kind, lsn, member, space_id, raw, key_raw, *_ = change
+        last = self._vclock.get(member, 0)
+        if lsn <= last:
+            return
+        if end is not None and lsn > end.get(member, 0):
+            self.skipped += 1
+            return
+        if lsn != last + 1:
+            self._report(f"rows are missing between {last} and {lsn} of the member {member}")
+        self._vclock[member] = lsn
+        self._member = member
+        try:
+            space = self._spaces.get(space_id) or self._changes(kind, space_id)
+            if space is not None:
+                _make(space, change)
+        except UNFIT as error:
+            about, advice = self._loader.about(space_id, raw), self._loader.advice(error)
+            known = error if isinstance(error, BoxError) else _missing_field(kind, raw, key_raw)
+            reason = in_words(known or error)
+            self._report(f"row {lsn} of member {member}, {about}: {reason}", advice)
 
     def _changes(self, kind: int, space_id: int | None) -> SpaceChanges | None:
         """Return the object that takes the changes of a space; None for a row about no space."""
@@ -156,9 +142,31 @@ class LogReplay:
         if space_id <= SYSTEM_ID_MAX:
             # The change may affect other spaces, so all are looked up again.
             self._spaces.clear()
+            self._replayer.forget()
         else:
             self._spaces[space_id] = changes
         return changes
+
+
+def _make(space: SpaceChanges, change: Change) -> None:
+    """Make a change. Raises one of `UNFIT`."""
+    # A missing tuple or key is one of `UNFIT`, too.
+    parts: tuple[Any, ...] = change
+    kind, _, _, _, raw, key_raw, operations_raw, index_id, index_base = parts
+    if kind == _REPLACE:
+        space.replace(raw)
+    elif kind == _INSERT:
+        space.insert(raw)
+    elif kind == _DELETE:
+        space.delete(key_raw, index_id)
+    elif operations_raw is None and kind in _WITH_OPERATIONS:
+        raise BoxError(ErrorCode.MISSING_REQUEST_FIELD, _WITH_OPERATIONS[kind])
+    elif kind == _UPDATE:
+        space.update(key_raw, operations_raw, index_id, index_base)
+    elif kind == _UPSERT:
+        space.upsert(raw, operations_raw, index_base)
+    else:
+        raise BoxError(ErrorCode.UNKNOWN_REQUEST_TYPE, kind)
 
 
 def _missing_field(kind: int, raw: bytes | None, key_raw: bytes | None) -> BoxError | None:

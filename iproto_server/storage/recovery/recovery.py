@@ -14,7 +14,6 @@ import logging
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 from uuid import UUID, uuid4
@@ -273,7 +272,7 @@ class _Recovery:
         """
         self._report.path = path
         with XlogReader.open(path, OnDamage.SKIP if self._force else OnDamage.CUT_TAIL) as reader:
-            for offset, changes in reader.changes(partial(replay.take, end=next_clock)):
+            for offset, changes in reader.changes():
                 self._report.offset = offset
                 replay.apply(changes, next_clock)
                 self._show(reader, self._rows + replay.rows)

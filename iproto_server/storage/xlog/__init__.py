@@ -5,7 +5,7 @@ A file has a text header (`XlogHeader`), blocks of rows, and an end marker if it
 """
 
 from iproto_server.storage.xlog.block_reader import Block, Damage, OnDamage
-from iproto_server.storage.xlog.decoder import Change, decode_rows, decode_tuples
+from iproto_server.storage.xlog.decoder import Change, decode_rows
 from iproto_server.storage.xlog.encoder import (
     RowEncoder,
     delete_body,
@@ -33,7 +33,6 @@ __all__ = [
     "XlogReader",
     "XlogWriter",
     "decode_rows",
-    "decode_tuples",
     "delete_body",
     "encode_row",
     "insert_body",

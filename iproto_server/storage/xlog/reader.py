@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import BinaryIO, Final
+from collections.abc import Callable, Iterator, Sequence
+from typing import BinaryIO, Final, TypeVar
 
+from iproto_server.native._native import BlockRows
 from iproto_server.storage.errors import TruncatedFileError, XlogError
 from iproto_server.storage.xlog.block_reader import Block, BlockReader, Damage, OnDamage
-from iproto_server.storage.xlog.decoder import Change, change_of, decode_changes, decode_rows
+from iproto_server.storage.xlog.decoder import Change, change_of, decode_rows
 from iproto_server.storage.xlog.row import Row, RowFlag
 
 _COMMIT: Final = int(RowFlag.COMMIT)
+_Rows = TypeVar("_Rows")
 
 
 class XlogReader(BlockReader):
@@ -76,34 +78,26 @@ class XlogReader(BlockReader):
                 yield block.start, batch
         self._check_finished()
 
-    def changes(
-        self, take: Callable[[bytes], tuple[int, bool]] | None = None
-    ) -> Iterator[tuple[int, list[Change]]]:
+    def changes(self) -> Iterator[tuple[int, Sequence[Change]]]:
         """Iterate as `batches` does, but over changes instead of rows, which is faster.
 
-        Parameters:
-            take: receives the packed rows of each block first, and returns the number of rows that it has
-                applied, and whether these are all. It applies only rows of blocks of whole transactions.
-
         Yields:
-            The offset of a block, and the changes of the transactions that end in it, without those that were
-                taken.
+            The offset of a block, and the changes of the transactions that end in it: `BlockRows` if these
+            are the block's rows.
 
         Raises:
-            XlogError: there is damage that `on_damage` does not allow.
-            OSError: the file cannot be read.
+            XlogError: There is damage that `on_damage` does not allow.
+            OSError: The file cannot be read.
         """
         for block in self.blocks():
-            taken, are_all = (0, False) if take is None or self._unfinished else take(block.payload)
-            if are_all:
-                yield block.start, []
+            rows = self.packed_rows(block)
+            if rows is None:
                 continue
-            changes = None if self._unfinished else decode_changes(block.payload)
-            if changes is not None:
-                yield block.start, changes[taken:]
-            elif rows := self.rows(block):
-                for batch in self._finished(block, rows):
-                    yield block.start, [change_of(row) for row in batch[taken:]]
+            if rows.is_whole and not self._unfinished:
+                yield block.start, rows
+                continue
+            for batch in self._finished(block, decode_rows(block.payload)):
+                yield block.start, [change_of(row) for row in batch]
         self._check_finished()
 
     def _finished(self, block: Block, rows: list[Row]) -> Iterator[list[Row]]:
@@ -169,19 +163,36 @@ class XlogReader(BlockReader):
         """Read the rows of a block.
 
         Parameters:
-            block: a block of this file.
+            block: A block of this file.
 
         Returns:
             Its rows; empty if they cannot be read and damage is skipped.
 
         Raises:
-            XlogError: the rows cannot be read.
+            XlogError: The rows cannot be read.
         """
+        return self._decoded(block, decode_rows) or []
+
+    def packed_rows(self, block: Block) -> BlockRows | None:
+        """Read the rows of a block without making objects of them.
+
+        Parameters:
+            block: A block of this file.
+
+        Returns:
+            Its rows; None if they cannot be read and damage is skipped.
+
+        Raises:
+            XlogError: The rows cannot be read.
+        """
+        return self._decoded(block, BlockRows)
+
+    def _decoded(self, block: Block, decode: Callable[[bytes], _Rows]) -> _Rows | None:
         try:
-            return decode_rows(block.payload)
+            return decode(block.payload)
         except ValueError as error:
             # The checksum is right, so this is not a torn write.
             if self._on_damage is not OnDamage.SKIP:
                 raise XlogError(self.name, block.start, str(error)) from None
             self.damages.append(Damage(block.start, block.end, str(error)))
-            return []
+            return None

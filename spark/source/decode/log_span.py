@@ -12,7 +12,7 @@ from iproto_server.box.catalog.system_space_ids import COLLATION, INDEX, SPACE, 
 from iproto_server.storage.errors import LogGapError, XlogError
 from iproto_server.storage.vclock import VCLOCK_MAX, VClock
 from iproto_server.storage.xlog import Block, Change, Row, RowType, decode_rows
-from iproto_server.storage.xlog.decoder import change_of, decode_changes
+from iproto_server.storage.xlog.decoder import change_of
 from pyspark_tarantool.source.decode.log_rows import LSN_MAX, LogRows
 from pyspark_tarantool.source.decode.packed import Buffer
 from pyspark_tarantool.source.decode.row_scanner import is_whole, plain_rows
@@ -175,10 +175,7 @@ class LogSpan(NamedTuple):
 
     def _changes(self, block: Block, unfinished: list[Row], damage: DamageHandler) -> list[Change]:
         """The changes of the transactions that end in a block."""
-        changes = None if unfinished else decode_changes(block.payload)
-        if changes is None:
-            changes = [change_of(row) for row in self._whole(block, unfinished, damage)]
-        return changes
+        return [change_of(row) for row in self._whole(block, unfinished, damage)]
 
     def _whole(self, block: Block, unfinished: list[Row], damage: DamageHandler) -> list[Row]:
         """The rows of the transactions that end in a block; the others are kept in `unfinished`.

@@ -15,7 +15,7 @@ import numpy as np
 from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError
 from iproto_server.storage.errors import XlogError
-from iproto_server.storage.xlog import Block, RowType, decode_rows, decode_tuples
+from iproto_server.storage.xlog import Block, RowType, decode_rows
 from pyspark_tarantool.native import twin
 from pyspark_tarantool.source.decode.packed import Buffer, Offsets
 from pyspark_tarantool.source.decode.packed_tuples import Tuples
@@ -69,9 +69,6 @@ def tuples_of(block: Block, space_id: int, name: str, damage: DamageHandler) -> 
     Raises:
         XlogError: If rows cannot be read, and that is not to be skipped.
     """
-    tuples = decode_tuples(block.payload)
-    if tuples is not None:
-        return [raw for number, raw in tuples if number == space_id]
     try:
         rows = decode_rows(block.payload)
     except ValueError as error:

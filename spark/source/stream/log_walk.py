@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from iproto_server.native._native import BlockRows
 from iproto_server.storage.errors import XlogError
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import Block, Change, Row, decode_rows
-from iproto_server.storage.xlog.decoder import change_of, decode_changes
 from pyspark_tarantool.source.errors import SourceError
 from pyspark_tarantool.source.io.damage import DamageHandler
 from pyspark_tarantool.source.io.data_files import DataFile, LogPart
@@ -144,7 +144,7 @@ class LogWalk:
             )
 
         try:
-            changes = _changes(block)
+            changes = BlockRows(block.payload)
             self._spaces.apply_block(block, counts)
         except ValueError as error:
             self._damages.add(XlogError(part.file.uri, block.start, str(error)), block.end)
@@ -197,7 +197,7 @@ class LogWalk:
         clock = part.file.header.vclock.copy()
         for block in blocks.intact(offset):
             try:
-                changes = _changes(block)
+                changes = BlockRows(block.payload)
             except ValueError:
                 continue  # reported when the block is read
             self._check_last(part, block, changes)
@@ -230,16 +230,6 @@ def _rows(block: Block) -> list[Row]:
         return decode_rows(block.payload)
     except ValueError:
         return []
-
-
-def _changes(block: Block) -> list[Change]:
-    """The changes of a block's rows.
-
-    Raises:
-        ValueError: If the block does not contain rows.
-    """
-    changes = decode_changes(block.payload)
-    return [change_of(row) for row in decode_rows(block.payload)] if changes is None else changes
 
 
 def _follow(clock: VClock, changes: Sequence[Change], end: VClock | None) -> None:

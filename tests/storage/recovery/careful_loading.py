@@ -6,17 +6,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from unittest.mock import patch
 
+from iproto_server.box.catalog.loader import Loader
 from iproto_server.box.index.index import Index
 from iproto_server.box.index.tree_index import TreeIndex
-from iproto_server.storage.recovery import log_replay, snapshot_rows
+from iproto_server.storage.recovery.log_replay import LogReplay
 
 
 @contextmanager
 def careful_loading() -> Iterator[None]:
     """Load the rows of files one by one."""
     with (
-        patch.object(snapshot_rows, "append_rows", lambda *arguments: (0, False)),
-        patch.object(log_replay, "replay_rows", lambda *arguments: (0, False)),
+        patch.object(Loader, "tree_of", lambda loader, space_id: None),
+        patch.object(LogReplay, "_target_of", lambda replay, space_id: None),
         patch.object(TreeIndex, "append", Index.append),
         patch.object(TreeIndex, "build_from", Index.build_from),
     ):

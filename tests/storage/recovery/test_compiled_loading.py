@@ -18,6 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from iproto_server import Box
+from iproto_server.box.catalog.loader import Loader
+from iproto_server.box.catalog.system_space_ids import SYSTEM_ID_MAX
 from iproto_server.box.catalog.sysview import SysviewSpace
 from iproto_server.box.index.index import Index
 from iproto_server.box.index.tree_index import TreeIndex
@@ -25,9 +27,8 @@ from iproto_server.box.memtx import index_build
 from iproto_server.codec import msgpack as codec
 from iproto_server.storage.directory import file_name
 from iproto_server.storage.errors import StorageError
-from iproto_server.storage.recovery import log_replay, snapshot_rows
+from iproto_server.storage.recovery.log_replay import LogReplay
 from iproto_server.storage.recovery.recovery import recover
-from iproto_server.storage.snapshot import tuples_of
 from iproto_server.storage.xlog import FileType, RowEncoder, RowType, XlogWriter, delete_body, insert_body
 from tests.plugins.profiles import examples
 from tests.storage.databases import JOBS, jobs_box, start
@@ -215,10 +216,24 @@ def test_whole_blocks_are_appended(tmp_path: Path) -> None:
     """The compiled function does the work, and Python has none of it."""
     rows = [job(number, "R" * (number % 9)) for number in range(5000)]
     write_snapshot(tmp_path, [system_rows(), *([row] for row in rows[:50]), rows[50:]])
-    with patch.object(snapshot_rows, "tuples_of", wraps=tuples_of) as decoded:
+    with patch.object(Loader, "load", autospec=True, side_effect=Loader.load) as loaded:
         box, _ = start(tmp_path)
-    assert decoded.call_count == 1  # the system spaces
+    assert all(call.args[1] <= SYSTEM_ID_MAX for call in loaded.call_args_list)
     assert len(box.space.jobs) == 5000
+
+
+def test_rows_of_other_spaces_of_a_block_are_appended_all_the_same(tmp_path: Path) -> None:
+    """Only rows that move a sequence, and those behind one that is out of order, are loaded one by one."""
+    numbered = [(RowType.INSERT, insert_body(NUMBERED, codec.pack([number]))) for number in range(10)]
+    many = [(RowType.INSERT, insert_body(MANY, codec.pack(["a", number, None, "x"]))) for number in range(9)]
+    rows = [*(job(number) for number in (1, 2, 5, 3, 9)), *many, *numbered]
+    write_snapshot(tmp_path, [system_rows(), rows])
+    with patch.object(Loader, "load", autospec=True, side_effect=Loader.load) as loaded:
+        box, _ = start(tmp_path)
+    calls = [call.args[1:] for call in loaded.call_args_list if call.args[1] > SYSTEM_ID_MAX]
+    assert [(space_id, len(tuples)) for space_id, tuples in calls] == [(JOBS, 2), (NUMBERED, 10)]
+    assert [box.space[name].len() for name in ("jobs", "many", "numbered")] == [5, 9, 10]
+    check_same(tmp_path, force=False)
 
 
 @pytest.mark.parametrize("are_in_order", [True, False])
@@ -393,13 +408,33 @@ def test_whole_blocks_of_a_log_are_applied(tmp_path: Path) -> None:
             [[deletion(JOBS, number * 10 + 1), replacement(JOBS, number * 10 + 2, "T", {"a": 1.5})]]
         )
     write_log(tmp_path, 2, blocks)
-    with patch.object(
-        log_replay.LogReplay, "apply", autospec=True, side_effect=log_replay.LogReplay.apply
-    ) as applied:
+    with patch.object(LogReplay, "_apply", autospec=True, side_effect=LogReplay._apply) as applied:
         box, _ = start(tmp_path)
-    assert sum(len(call.args[1]) for call in applied.call_args_list) == 1
+    assert applied.call_count == 1
     assert len(box.space.jobs) == 1 + 39 * 9
     updated = box.space.jobs.get([50])
     assert updated is not None
     assert updated[1] == "taken for a while"
+    check_same(tmp_path, force=False)
+
+
+def test_only_rows_that_need_it_are_applied_one_by_one(tmp_path: Path) -> None:
+    write_snapshot(tmp_path, [system_rows()])
+    block: Transactions = [[insertion(JOBS, number, "R")] for number in range(50)]
+    block[10] = [upsert(JOBS, [3, "U"], [["=", 1, "upserted"]])]
+    block[20] = [insertion(JOBS, 20, "R", Decimal("1.5")), deletion(JOBS, 5)]
+    block[30] = [insertion(NUMBERED, 1)]
+    block[40] = [insertion(288, JOBS, 2, "third", "tree", {"unique": False}, [[1, "string"]])]
+    write_log(tmp_path, 2, [[[insertion(JOBS, 1000, "first")]], block])
+    with patch.object(LogReplay, "_apply", autospec=True, side_effect=LogReplay._apply) as applied:
+        box, _ = start(tmp_path)
+    rows = [(call.args[1][0], call.args[1][3]) for call in applied.call_args_list[1:]]
+    assert rows == [
+        (RowType.UPSERT, JOBS),
+        (RowType.INSERT, JOBS),
+        (RowType.INSERT, NUMBERED),
+        (RowType.INSERT, 288),
+    ]
+    assert box.space.jobs.len() == 47
+    assert len(box.space.jobs.index) == 3
     check_same(tmp_path, force=False)

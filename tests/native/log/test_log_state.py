@@ -60,16 +60,11 @@ class Log(LogState):
         return decode_rows(b"".join(self.waiting.blocks()))
 
 
-def a_box(log: LogState | None = None) -> Box:
+def a_box(log: Log | WriteAheadLog | None = None) -> Box:
     """A box with spaces that are logged in different ways; then the log is its journal."""
     box = Box()
-    for name, options in (
-        ("plain", {}),
-        ("pairs", {}),
-        ("local", {"is_local": True}),
-        ("scratch", {"temporary": True}),
-    ):
-        space = box.schema.create_space(name, **options)
+    for name in ("plain", "pairs", "local", "scratch"):
+        space = box.schema.create_space(name, is_local=name == "local", temporary=name == "scratch")
         space.create_index(
             "primary", parts=[(2, "string"), (0, "unsigned")] if name == "pairs" else [(0, "unsigned")]
         )
@@ -106,7 +101,7 @@ changes = st.tuples(
 )
 
 
-def make(box: Box, space: str, number: int, text: str, rows: dict[tuple[str, int], str]) -> Logged | None:
+def make(box: Box, rows: dict[tuple[str, int], str], space: str, number: int, text: str) -> Logged | None:
     """Make a change; return what shall be logged of it."""
     old = rows.get((space, number))
     if text == "D":
@@ -132,13 +127,13 @@ def test_random_transactions(is_stored: bool, transactions: list[list[tuple[str,
     expected: list[Row] = []
     lsn, local_lsn = LSN, LOCAL_LSN
     for transaction in transactions:
-        logged: list[Logged] = []
+        made: list[Logged | None] = []
 
-        def run(transaction: Any = transaction, logged: Any = logged) -> None:
-            made = [make(box, *change, rows) for change in transaction]
-            logged += [change for change in made if change is not None and change.space != "scratch"]
+        def run(transaction: Any = transaction, made: Any = made) -> None:
+            made += [make(box, rows, *change) for change in transaction]
 
         box.run(box.session.background, run)
+        logged = [change for change in made if change is not None and change.space != "scratch"]
         are_local = [change.space == "local" for change in logged]
         tsn = local_lsn + 1 if all(are_local) else lsn + 1
         for place, change in enumerate(logged):
@@ -364,6 +359,7 @@ def test_what_is_no_transaction_is_refused(wrong: Callable[[Statement], Any]) ->
 
 def test_only_log_rows_wait() -> None:
     log: Any = Log()
+    wrong: Any
     for wrong in (None, b"", [], log):
         with pytest.raises(TypeError):
             log.waiting = wrong
@@ -380,7 +376,7 @@ def test_only_log_rows_wait() -> None:
 
 def test_a_log_whose_clock_knows_it_is_collected() -> None:
     log = Log()
-    gone = weakref.ref(log.now.__self__)
+    gone = weakref.ref(log)
     del log
     gc.collect()
     assert gone() is None
