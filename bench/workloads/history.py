@@ -30,6 +30,7 @@ from iproto_server.storage.xlog import (
     delete_body,
     insert_body,
 )
+from iproto_server.storage.xlog.block import BLOCK_SIZE, HEAD_SIZE
 
 SPACE: Final = 512
 PAYLOAD: Final = 100
@@ -158,7 +159,7 @@ class HistoryWriter:
             with (directory / file_name(FileType.LOG, lsn)).open("wb", buffering=0) as file:
                 writer = XlogWriter.create(file, header)
                 while batch is not None and writer.offset < _FILE_SIZE:
-                    writer.write(batch.pieces)
+                    writer.write(_blocks(batch.pieces))
                     lsn += batch.rows
                     batch = next(iterator, None)
                 writer.end()
@@ -276,6 +277,20 @@ def _pieces(rows: _Bytes) -> list[bytes]:
     width = rows.shape[1]
     data = rows.tobytes()
     return [data[start : start + width] for start in range(0, len(data), width)]
+
+
+def _blocks(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Join pieces to blocks that are as large as those of a server."""
+    block: list[bytes] = []
+    size = 0
+    for piece in pieces:
+        block.append(piece)
+        size += len(piece)
+        if HEAD_SIZE + size >= BLOCK_SIZE:
+            yield b"".join(block)
+            block, size = [], 0
+    if block:
+        yield b"".join(block)
 
 
 def _ranges(begin: int, end: int) -> Iterator[npt.NDArray[np.int64]]:

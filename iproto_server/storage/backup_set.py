@@ -44,8 +44,8 @@ class BackupSet(NamedTuple):
     """The files of a whole backup.
 
     Attributes:
-        snapshot: the newest complete snapshot.
-        logs: the logs that follow it, in their order.
+        snapshot: The newest complete snapshot.
+        logs: The logs that follow it, in their order.
     """
 
     snapshot: OpenFile
@@ -53,13 +53,13 @@ class BackupSet(NamedTuple):
 
 
 def open_file(path: Path) -> BinaryIO:
-    """Open a file for reading, as it is now: what a server appends is not seen, nor that it removes the file.
+    """Open a file for reading, as it is now: a server may append to it or remove it meanwhile.
 
     Parameters:
-        path: the file.
+        path: The file.
 
     Raises:
-        OSError: it cannot be opened.
+        OSError: It cannot be opened.
     """
     return BufferedReader(_FrozenFile(path))
 
@@ -87,15 +87,15 @@ def open_newest(opened: ExitStack, snapshot_directory: Path, log_directory: Path
     """Open the newest complete snapshot and the logs that follow it.
 
     Parameters:
-        opened: closes the files.
-        snapshot_directory: the directory of the snapshots.
-        log_directory: the directory of the logs.
+        opened: Closes the files.
+        snapshot_directory: The directory of the snapshots.
+        log_directory: The directory of the logs.
 
     Raises:
-        NothingToBackUpError: there is no snapshot.
-        BackupError: no snapshot is complete, or the database uses the engine vinyl.
-        StorageError: a file cannot be used, or a log is missing.
-        OSError: a file cannot be read.
+        NothingToBackUpError: There is no snapshot.
+        BackupError: No snapshot is complete, or the database uses the engine vinyl.
+        StorageError: A file cannot be used, or a log is missing.
+        OSError: A file cannot be read.
     """
     _refuse_vinyl(log_directory, snapshot_directory)
     for attempt in range(1, _TRIES + 1):
@@ -124,18 +124,18 @@ def open_since(
     """Open the logs that follow a clock.
 
     Parameters:
-        opened: closes the files.
-        log_directory: the directory of the logs.
-        vclock: the clock.
-        instance_uuid: the instance that the logs must belong to; None: any.
+        opened: Closes the files.
+        log_directory: The directory of the logs.
+        vclock: The clock.
+        instance_uuid: The instance that the logs must belong to; None: any.
 
     Returns:
         The logs in their order; the first may begin before the clock. None of them: they do not reach back
         so far.
 
     Raises:
-        StorageError: a file cannot be used, belongs to another instance, or is missing.
-        OSError: a file cannot be read.
+        StorageError: A file cannot be used, belongs to another instance, or is missing.
+        OSError: A file cannot be read.
     """
     paths = list_files(log_directory, FileType.LOG)
     if not paths or not vclock.covers(read_header(paths[0], FileType.LOG).vclock):

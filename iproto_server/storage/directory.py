@@ -40,8 +40,8 @@ class Snapshots(NamedTuple):
     """The snapshots of a directory.
 
     Attributes:
-        newest: the newest complete snapshot; None if there is none.
-        incomplete: the newer snapshots without an end marker, newest first.
+        newest: The newest complete snapshot; None if there is none.
+        incomplete: The newer snapshots without an end marker, newest first.
     """
 
     newest: StoredFile | None
@@ -52,8 +52,8 @@ class LogChain(NamedTuple):
     """The logs that follow a snapshot.
 
     Attributes:
-        logs: the logs in order; the first may begin before the snapshot.
-        truncated: a last log that ends within its header, as after a crash; it has no rows. None if there is
+        logs: The logs in order; the first may begin before the snapshot.
+        truncated: A last log that ends within its header, as after a crash; it has no rows. None if there is
             none.
     """
 
@@ -65,13 +65,13 @@ def make_directory(path: Path) -> list[Path]:
     """Make a directory and its missing parents.
 
     Parameters:
-        path: the directory.
+        path: The directory.
 
     Returns:
         The directories that were made, outermost first.
 
     Raises:
-        OSError: a directory cannot be made.
+        OSError: A directory cannot be made.
     """
     made: list[Path] = []
     for directory in (*reversed(path.parents), path):
@@ -91,8 +91,8 @@ def file_name(file_type: FileType, signature: int) -> str:
     """Return the name of a file.
 
     Parameters:
-        file_type: log or snapshot.
-        signature: the signature of its vector clock.
+        file_type: Log or snapshot.
+        signature: The signature of its vector clock.
     """
     return f"{signature:020d}{file_type.suffix}"
 
@@ -101,7 +101,7 @@ def signature_of(path: Path) -> int:
     """Return the signature of a file's clock, as its name tells it.
 
     Parameters:
-        path: path of a log or snapshot.
+        path: Path of a log or snapshot.
     """
     return int(path.name.partition(".")[0])
 
@@ -110,14 +110,14 @@ def list_files(directory: Path, file_type: FileType) -> list[Path]:
     """List logs or snapshots.
 
     Parameters:
-        directory: the directory to list.
-        file_type: log or snapshot.
+        directory: The directory to list.
+        file_type: Log or snapshot.
 
     Returns:
         Their paths, oldest first.
 
     Raises:
-        OSError: the directory cannot be read.
+        OSError: The directory cannot be read.
     """
     name = re.compile(r"[0-9]+" + re.escape(file_type.suffix))
     names = spare.open(lambda: os.listdir(directory))
@@ -129,15 +129,15 @@ def read_header(path: Path, file_type: FileType) -> XlogHeader:
     """Read a file's header, and check that it matches the name.
 
     Parameters:
-        path: the file.
-        file_type: the type that the file must have.
+        path: The file.
+        file_type: The type that the file must have.
 
     Returns:
         The header.
 
     Raises:
-        XlogError: the file has another type, or its name does not match its clock.
-        OSError: the file cannot be read.
+        XlogError: The file has another type, or its name does not match its clock.
+        OSError: The file cannot be read.
     """
     with spare.open(lambda: path.open("rb")) as file:
         header, _ = XlogHeader.decode(file.read(HEADER_MAX), str(path))
@@ -152,11 +152,11 @@ def find_snapshots(directory: Path) -> Snapshots:
     """Find the newest complete snapshot.
 
     Parameters:
-        directory: the directory of the snapshots.
+        directory: The directory of the snapshots.
 
     Raises:
-        XlogError: the file is not a snapshot, or its name does not match its clock.
-        OSError: the directory or the file cannot be read.
+        XlogError: The file is not a snapshot, or its name does not match its clock.
+        OSError: The directory or the file cannot be read.
     """
     incomplete: list[Path] = []
     for path in reversed(list_files(directory, FileType.SNAPSHOT)):
@@ -170,10 +170,10 @@ def has_end_marker(path: Path) -> bool:
     """Whether a file was closed properly: whether it ends with the end marker.
 
     Parameters:
-        path: the file.
+        path: The file.
 
     Raises:
-        OSError: the file cannot be read.
+        OSError: The file cannot be read.
     """
     with path.open("rb") as file:
         file.seek(max(0, file.seek(0, os.SEEK_END) - MARKER_SIZE))
@@ -184,15 +184,15 @@ def find_logs(directory: Path, vclock: VClock, instance_uuid: uuid.UUID | None =
     """Find the logs that follow a snapshot, and check by their headers that none is missing.
 
     Parameters:
-        directory: the directory of the logs.
-        vclock: the snapshot's clock; an empty one for a database without a snapshot.
-        instance_uuid: the instance that the logs must belong to; None: any.
+        directory: The directory of the logs.
+        vclock: The snapshot's clock; an empty one for a database without a snapshot.
+        instance_uuid: The instance that the logs must belong to; None: any.
 
     Raises:
-        LogGapError: rows are missing between the snapshot and the logs, or between the logs.
-        XlogError: a file is not a log, belongs to another instance, or has a name that does not match its
+        LogGapError: Rows are missing between the snapshot and the logs, or between the logs.
+        XlogError: A file is not a log, belongs to another instance, or has a name that does not match its
             clock.
-        OSError: the directory or a file cannot be read.
+        OSError: The directory or a file cannot be read.
     """
     logs: list[StoredFile] = []
     truncated: Path | None = None
@@ -224,11 +224,11 @@ def check_reached(vclock: VClock, log: StoredFile) -> None:
     """Check that no rows are missing before a log.
 
     Parameters:
-        vclock: the clock after the snapshot or log before it.
-        log: the next log.
+        vclock: The clock after the snapshot or log before it.
+        log: The next log.
 
     Raises:
-        LogGapError: rows are missing before the log.
+        LogGapError: Rows are missing before the log.
     """
     if not vclock.covers(log.header.vclock):
         raise LogGapError(f"{log.path}: rows are missing between {vclock} and {log.header.vclock}")
@@ -254,11 +254,11 @@ class DirectoryLock:
     The lock is an `flock` of the directory itself, so it ends with the process in any case.
 
     Parameters:
-        directory: the directory of the logs.
+        directory: The directory of the logs.
 
     Raises:
-        DirectoryLockedError: another process holds the lock.
-        OSError: the directory cannot be opened.
+        DirectoryLockedError: Another process holds the lock.
+        OSError: The directory cannot be opened.
     """
 
     def __init__(self, directory: Path) -> None:

@@ -11,9 +11,9 @@ class XlogError(StorageError):
     """A log or snapshot is damaged, or is not the expected file.
 
     Parameters:
-        name: the file's name.
-        offset: where the damage starts, in bytes from the beginning of the file.
-        reason: what is wrong.
+        name: The file's name.
+        offset: Where the damage starts, in bytes from the beginning of the file.
+        reason: The problem.
     """
 
     def __init__(self, name: str, offset: int, reason: str) -> None:

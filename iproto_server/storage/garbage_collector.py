@@ -24,8 +24,8 @@ class Pin:
     """Keeps a snapshot, and the logs that follow it, while a backup copies them.
 
     Attributes:
-        lock: held by a thread that removes a file, or that changes the signature.
-        signature: the signature of the snapshot's clock; None: there is no backup.
+        lock: Held by a thread that removes a file, or that changes the signature.
+        signature: The signature of the snapshot's clock; None: there is no backup.
     """
 
     def __init__(self) -> None:
@@ -37,10 +37,10 @@ def complete_snapshots(directory: Path) -> list[Path]:
     """List the complete snapshots of a directory, oldest first.
 
     Parameters:
-        directory: the directory of the snapshots.
+        directory: The directory of the snapshots.
 
     Raises:
-        OSError: the directory or a file cannot be read.
+        OSError: The directory or a file cannot be read.
     """
     return [path for path in list_files(directory, FileType.SNAPSHOT) if has_end_marker(path)]
 
@@ -51,10 +51,10 @@ def obsolete_files(
     """Find the files that no kept snapshot needs.
 
     Parameters:
-        snapshots: the complete snapshots, oldest first.
-        logs: the logs, oldest first.
-        keep: number of snapshots to keep.
-        pinned: the signature of another snapshot to keep; None: there is none.
+        snapshots: The complete snapshots, oldest first.
+        logs: The logs, oldest first.
+        keep: Number of snapshots to keep.
+        pinned: The signature of another snapshot to keep; None: there is none.
 
     Returns:
         The obsolete files, oldest first; of the same age, a snapshot before a log.
@@ -77,10 +77,10 @@ def collect_garbage(
     """Remove the obsolete files. A file that cannot be removed stays, and an error is logged.
 
     Parameters:
-        snapshot_directory: the directory of the snapshots.
-        log_directory: the directory of the logs.
-        keep: number of snapshots to keep.
-        pin: the snapshot of a backup. If it changes meanwhile, the rest stays for the next time.
+        snapshot_directory: The directory of the snapshots.
+        log_directory: The directory of the logs.
+        keep: Number of snapshots to keep.
+        pin: The snapshot of a backup. If it changes meanwhile, the rest stays for the next time.
 
     Returns:
         The removed files, oldest first.
@@ -106,7 +106,7 @@ def remove_files(paths: Iterable[Path]) -> list[Path]:
     """Remove files one after another, so that a crash leaves the newest of them.
 
     Parameters:
-        paths: the files, oldest first.
+        paths: The files, oldest first.
 
     Returns:
         The removed files.

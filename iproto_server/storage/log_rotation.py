@@ -54,17 +54,17 @@ class RotatingLog:
     """Writes transactions to the newest log of a directory.
 
     Parameters:
-        directory: the directory of the logs.
-        instance_uuid: the instance that writes them.
-        is_synced: whether a write ends only when the rows are on the disk.
-        server_version: the program's version, for the headers.
-        previous_vclock: the clock in the header of the newest log; None if there is none.
-        max_size: size in bytes at which a new log begins.
-        defer: calls a function that may wait for the disk outside the event loop.
-        open_file, sync_file: create and sync files.
+        directory: The directory of the logs.
+        instance_uuid: The instance that writes them.
+        is_synced: Whether a write ends only when the rows are on the disk.
+        server_version: The program's version, for the headers.
+        previous_vclock: The clock in the header of the newest log; None if there is none.
+        max_size: Size in bytes at which a new log begins.
+        defer: Calls a function that may wait for the disk outside the event loop.
+        open_file, sync_file: Create and sync files.
 
     Attributes:
-        is_rotation_due: whether the next transaction begins a new log, whatever the size of this one.
+        is_rotation_due: Whether the next transaction begins a new log, whatever the size of this one.
     """
 
     def __init__(
@@ -96,12 +96,12 @@ class RotatingLog:
         self._before_newest: VClock | None = None
         self._is_name_safe = False
 
-    def write(self, transactions: Sequence[bytes], before: Callable[[], VClock]) -> int:
-        """Write all transactions, or none.
+    def write(self, blocks: Sequence[bytes], before: Callable[[], VClock]) -> int:
+        """Write all blocks, or none.
 
         Parameters:
-            transactions: the packed rows of each.
-            before: returns the clock before the first row; called only for a new log.
+            blocks: The packed rows of each.
+            before: Returns the clock before the first row; called only for a new log.
 
         Returns:
             The number of bytes written.
@@ -113,7 +113,7 @@ class RotatingLog:
             self._end_before(before())
         writer = self._begin(before()) if self._writer is None else self._writer
         begin = writer.offset
-        written = writer.write(transactions)
+        written = writer.write(blocks)
         if self._is_synced:
             assert self._file is not None
             try:
@@ -130,7 +130,7 @@ class RotatingLog:
         """Begin a new log. If that fails, the next transaction begins it.
 
         Parameters:
-            vclock: the current clock.
+            vclock: The current clock.
         """
         self._end_before(vclock)
         if self._writer is None:

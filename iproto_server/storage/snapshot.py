@@ -55,10 +55,10 @@ class SnapshotEncoder:
     """Encodes tuples as the rows of a snapshot.
 
     Parameters:
-        timestamp: time of the snapshot, in seconds since 1970.
+        timestamp: Time of the snapshot, in seconds since 1970.
 
     Attributes:
-        rows: number of tuples added so far.
+        rows: Number of tuples added so far.
     """
 
     __slots__ = ("_pieces", "_size", "_stamp", "rows")
@@ -73,8 +73,8 @@ class SnapshotEncoder:
         """Add tuples of a space.
 
         Parameters:
-            space_id: id of the space.
-            tuples: its packed tuples.
+            space_id: Id of the space.
+            tuples: Its packed tuples.
             group_id: 1 if the space is not replicated.
 
         Returns:
@@ -110,7 +110,7 @@ class SnapshotEncoder:
         """Add the next rows of a space, about as many as fill a block.
 
         Parameters:
-            source: where they come from.
+            source: Where they come from.
 
         Returns:
             As `add`.
@@ -150,18 +150,18 @@ class SnapshotWriter:
     """Writes a snapshot. As a context manager it commits at the end of the block, and aborts on an exception.
 
     Parameters:
-        directory: the directory of the snapshot.
-        header: its header, whose clock determines the name.
-        timestamp: time of the snapshot, in seconds since 1970.
-        compress: whether blocks are compressed.
+        directory: The directory of the snapshot.
+        header: Its header, whose clock determines the name.
+        timestamp: Time of the snapshot, in seconds since 1970.
+        compress: Whether blocks are compressed.
 
     Attributes:
-        path: path of the complete file.
-        temporary: path of the file until it is complete.
-        encoder: encodes its rows.
+        path: Path of the complete file.
+        temporary: Path of the file until it is complete.
+        encoder: Encodes its rows.
 
     Raises:
-        OSError: the file cannot be created.
+        OSError: The file cannot be created.
     """
 
     def __init__(
@@ -192,12 +192,12 @@ class SnapshotWriter:
         """Add tuples of a space.
 
         Parameters:
-            space_id: id of the space; spaces must come in the order of their ids.
-            tuples: its packed tuples, in the order of the primary index.
+            space_id: Id of the space; spaces must come in the order of their ids.
+            tuples: Its packed tuples, in the order of the primary index.
             group_id: 1 if the space is not replicated (`is_local`).
 
         Raises:
-            OSError: the file cannot be written; only `abort` may follow.
+            OSError: The file cannot be written; only `abort` may follow.
         """
         iterator = iter(tuples)
         while some := list(islice(iterator, _RUN)):
@@ -208,10 +208,10 @@ class SnapshotWriter:
         """Write blocks of the encoder. Another thread may do so while the encoder works on the next ones.
 
         Parameters:
-            blocks: the rows of each block, in pieces.
+            blocks: The rows of each block, in pieces.
 
         Raises:
-            OSError: the file cannot be written; only `abort` may follow.
+            OSError: The file cannot be written; only `abort` may follow.
         """
         self._writer.write([b"".join(rows) for rows in blocks])
         if self.size - self._synced >= SYNC_INTERVAL:
@@ -225,7 +225,7 @@ class SnapshotWriter:
         """Write the last block and the end marker, and sync the file, which keeps its temporary name.
 
         Raises:
-            OSError: a write failed; only `abort` may follow.
+            OSError: A write failed; only `abort` may follow.
         """
         last = self.encoder.take()
         if last:
@@ -241,7 +241,7 @@ class SnapshotWriter:
             Its path.
 
         Raises:
-            OSError: the file cannot be renamed, or the directory not be synced.
+            OSError: The file cannot be renamed, or the directory not be synced.
         """
         self.temporary.rename(self.path)
         sync_directory(self.path.parent)
@@ -254,7 +254,7 @@ class SnapshotWriter:
             Its path.
 
         Raises:
-            OSError: a step failed; there is no snapshot then.
+            OSError: A step failed; there is no snapshot then.
         """
         try:
             self.finish()
@@ -286,15 +286,15 @@ def read_snapshot(reader: XlogReader) -> Iterator[list[tuple[int, bytes]]]:
     Rows about the replica set are skipped.
 
     Parameters:
-        reader: a reader at the beginning of the snapshot.
+        reader: A reader at the beginning of the snapshot.
 
     Yields:
         Space ids and packed tuples, block by block.
 
     Raises:
-        XlogError: at damage that the reader does not skip; TruncatedFileError after the last tuple if the
+        XlogError: At damage that the reader does not skip; TruncatedFileError after the last tuple if the
             end marker is missing.
-        OSError: the file cannot be read.
+        OSError: The file cannot be read.
     """
     for block in snapshot_blocks(reader):
         rows = reader.packed_rows(block)

@@ -35,13 +35,13 @@ class StorageOptions:
     """Location and durability of a database.
 
     Attributes:
-        log_directory: the directory of the logs.
-        snapshot_directory: the directory of the snapshots.
-        wal_mode: when a change counts as written.
-        wal_max_size: size in bytes at which a new log begins.
-        force_recovery: whether damaged parts are skipped instead of refusing to start.
-        instance_uuid: the instance that the files must belong to; None: any, or a new one for a new database.
-        server_version: the program's version, for the headers of files.
+        log_directory: The directory of the logs.
+        snapshot_directory: The directory of the snapshots.
+        wal_mode: When a change counts as written.
+        wal_max_size: Size in bytes at which a new log begins.
+        force_recovery: Whether damaged parts are skipped instead of refusing to start.
+        instance_uuid: The instance that the files must belong to; None: any, or a new one for a new database.
+        server_version: The program's version, for the headers of files.
     """
 
     log_directory: Path
@@ -57,20 +57,20 @@ class Storage:
     """The files of a running database.
 
     Parameters:
-        box: an empty box, which recovery fills.
-        options: location and durability.
-        defer: calls a function that may wait for the disk outside the event loop.
-        progress: receives the progress of recovery.
-        open_file, sync_file: create and sync the log's files.
+        box: An empty box, which recovery fills.
+        options: Location and durability.
+        defer: Calls a function that may wait for the disk outside the event loop.
+        progress: Receives the progress of recovery.
+        open_file, sync_file: Create and sync the log's files.
 
     Attributes:
-        log: the write-ahead log, which is the box's journal.
-        recovered: the result of recovery, or the identity of the new database.
-        is_new: whether the database was created by this start.
+        log: The write-ahead log, which is the box's journal.
+        recovered: The result of recovery, or the identity of the new database.
+        is_new: Whether the database was created by this start.
 
     Raises:
-        StorageError: the files cannot be used as they are, or another process uses them.
-        OSError: a file cannot be read or written.
+        StorageError: The files cannot be used as they are, or another process uses them.
+        OSError: A file cannot be read or written.
         BoxError: WAL_IO, the instance cannot be registered in its replica set.
     """
 

@@ -22,13 +22,13 @@ class VClock(dict[int, int]):
         """Parse the text of a file's header.
 
         Parameters:
-            text: for example `{0: 3, 1: 430}`.
+            text: For example `{0: 3, 1: 430}`.
 
         Returns:
             The clock.
 
         Raises:
-            ValueError: the text is not a vector clock.
+            ValueError: The text is not a vector clock.
         """
         if _TEXT.fullmatch(text) is None:
             raise ValueError(f"not a vector clock: {text!r}")

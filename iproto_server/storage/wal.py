@@ -60,30 +60,30 @@ class WalMode(StrEnum):
 class WriteAheadLog(LogState):
     """Writes committed rows to the logs of a directory.
 
-    `append`, which compiled code has, passes what is rare to `refuse`, `effect_of` and `write`.
+    `append` is compiled; it calls `refuse`, `effect_of` and `write` in rare cases.
 
     `write` combines `take`, `perform` and `complete` or `fail`. Only `perform` accesses files; it may run in
     another thread while the box works, one call at a time.
 
     Parameters:
-        directory: the directory of the logs.
-        mode: when a change counts as written.
-        instance_uuid: the instance that writes them.
-        replica_id: this instance's id in `_cluster`, 1 to 31.
-        vclock: the clock of the last recovered row.
-        server_version: the program's version, for the headers.
-        previous_vclock: the clock in the header of the newest log; None if there is none.
-        max_size: size in bytes at which a new log begins.
-        clock: returns the time in seconds since 1970.
-        defer: calls a function that may wait for the disk outside the event loop.
-        open_file, sync_file: create and sync the logs.
+        directory: The directory of the logs.
+        mode: When a change counts as written.
+        instance_uuid: The instance that writes them.
+        replica_id: This instance's id in `_cluster`, 1 to 31.
+        vclock: The clock of the last recovered row.
+        server_version: The program's version, for the headers.
+        previous_vclock: The clock in the header of the newest log; None if there is none.
+        max_size: Size in bytes at which a new log begins.
+        clock: Returns the time in seconds since 1970.
+        defer: Calls a function that may wait for the disk outside the event loop.
+        open_file, sync_file: Create and sync the logs.
 
     Attributes:
-        mode: when a change counts as written.
-        is_failing: whether the last write failed.
-        failures: number of failed writes, whose transactions were rolled back.
-        size: bytes written by this process.
-        size_since_checkpoint: those written since the last call of `rotate`.
+        mode: When a change counts as written.
+        is_failing: Whether the last write failed.
+        failures: Number of failed writes, whose transactions were rolled back.
+        size: Bytes written by this process.
+        size_since_checkpoint: Those written since the last call of `rotate`.
     """
 
     __slots__ = (
@@ -154,10 +154,10 @@ class WriteAheadLog(LogState):
         raise BoxError(ErrorCode.WAL_IO)
 
     def effect_of(self, statement: Statement) -> tuple[bool, bool]:
-        """Tell how a statement is logged whose row has an effect, such as a new space.
+        """Tell how the row of a statement with an effect, such as a new space, is logged.
 
         Parameters:
-            statement: a statement with an undo function.
+            statement: A statement with an undo function.
 
         Returns:
             Whether a new row is logged as INSERT, and whether it is local: its effect is not replicated.

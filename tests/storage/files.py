@@ -23,6 +23,7 @@ from iproto_server.storage.xlog import (
     update_body,
     upsert_body,
 )
+from iproto_server.storage.xlog.block import BLOCK_SIZE, HEAD_SIZE
 
 INSTANCE = uuid.UUID("3dbe0a5e-5f0d-4f5c-9d5a-0e9f9a3f7f31")
 TIMESTAMP = 1700000000.25
@@ -65,12 +66,22 @@ def upsert(space_id: int, fields: Sequence[object], operations: object, index_ba
     return RowType.UPSERT, upsert_body(space_id, codec.pack(fields), codec.pack(operations), index_base)
 
 
+def blocks_of(transactions: Iterable[bytes]) -> list[bytes]:
+    """Join transactions to blocks, each of which ends as soon as it is full."""
+    blocks = [b""]
+    for transaction in transactions:
+        if len(blocks[-1]) >= BLOCK_SIZE - HEAD_SIZE:
+            blocks.append(b"")
+        blocks[-1] += transaction
+    return [block for block in blocks if block]
+
+
 def log_of(groups: Iterable[Iterable[bytes]], *, compress: bool = True, end: bool = True) -> bytes:
     """The bytes of a log whose blocks, or writes of several blocks, are the groups of transactions."""
     file = io.BytesIO()
     writer = XlogWriter.create(file, header(), compress=compress)
     for transactions in groups:
-        writer.write(transactions)
+        writer.write(blocks_of(transactions))
     if end:
         writer.end()
     return file.getvalue()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from typing import Any
 
 import msgpack
@@ -10,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from iproto_server.codec import msgpack as codec
-from iproto_server.storage.xlog import RowEncoder
+from iproto_server.native._native import LogRows
+from iproto_server.storage.xlog import RowEncoder, XlogWriter
 from iproto_server.storage.xlog.block import (
     BLOCK_SIZE,
     COMPRESS_SIZE,
@@ -59,18 +61,18 @@ def test_blocks_from_two_kilobytes_on_are_compressed() -> None:
 
 
 def test_a_write_makes_blocks_of_128_kilobytes_and_divides_no_transaction() -> None:
-    encoder = RowEncoder()
-    small = [
-        encoder.transaction(number, TIMESTAMP, [insertion(512, number, "x" * 1000)])
-        for number in range(1, 301)
-    ]
-    large = encoder.transaction(301, TIMESTAMP, [insertion(512, number, "y" * 1000) for number in range(500)])
-    reader = reader_of(log_of([[*small, large]]))
-    blocks = list(reader.row_blocks())
+    rows = LogRows(1, 0)
+    for number in range(1, 301):
+        rows.append([insertion(512, number, "x" * 1000)])
+    one = len(rows) // 300
+    rows.append([insertion(512, number, "y" * 1000) for number in range(500)])
+    file = io.BytesIO()
+    XlogWriter.create(file, header()).write(rows.blocks())
+    blocks = list(reader_of(file.getvalue()).row_blocks())
     sizes = [len(block.payload) + HEAD_SIZE for block, _ in blocks]
     for size in sizes[:-1]:
-        assert BLOCK_SIZE <= size < BLOCK_SIZE + len(small[-1])
-    assert sizes[-1] > len(large)
+        assert BLOCK_SIZE <= size <= BLOCK_SIZE + one
+    assert sizes[-1] > 500 * 1000
     assert [row.lsn for _, rows in blocks for row in rows] == list(range(1, 801))
 
 

@@ -254,10 +254,11 @@ def write_log(directory: Path) -> Path:
         several = [insertion(512, number, f"in one {number}") for number in range(30000, 30300)]
         writer.write((encoder.transaction(lsn, TIMESTAMP, several),))
         lsn += len(several)
-        writer.write(
+        together = [
             encoder.transaction(lsn + number, TIMESTAMP, (insertion(512, 40000 + number, "together"),))
             for number in range(10)
-        )
+        ]
+        writer.write([b"".join(together)])
         local = Row(
             RowType.INSERT, 3, body=insertion(513, 3, "logged")[1], timestamp=TIMESTAMP, group_id=1, tsn=3
         )

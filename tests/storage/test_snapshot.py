@@ -148,6 +148,6 @@ def test_rows_that_are_about_the_replica_set_are_passed_over(tmp_path: Path) -> 
     with path.open("wb", buffering=0) as file:
         writer = XlogWriter.create(file, HEADER)
         insertion = Row(RowType.INSERT, 1, body=b"\x82\x10\x05\x21\x91\x01", tsn=1)
-        writer.write((encode_row(insertion), encode_row(Row(RowType.RAFT, 2, body=b"\x81\x00\x01", tsn=2))))
+        writer.write([encode_row(insertion) + encode_row(Row(RowType.RAFT, 2, body=b"\x81\x00\x01", tsn=2))])
         writer.end()
     assert tuples_in(path) == [(5, b"\x91\x01")]

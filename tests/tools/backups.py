@@ -40,7 +40,7 @@ def write_blocks(
             for requests in block:
                 packed.append(encoder.transaction(lsn + 1, TIMESTAMP + lsn + 1, requests))
                 lsn += len(requests)
-            writer.write(packed)
+            writer.write([b"".join(packed)])
         if is_ended:
             writer.end()
     return path

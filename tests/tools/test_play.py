@@ -146,7 +146,7 @@ class TestRows:
             writer = XlogWriter.create(file, header())
             nop = Row(RowType.NOP, 1, replica_id=1, tsn=1)
             confirm = Row(RowType.CONFIRM, 2, body=codec.pack({2: 1, 3: 7}), replica_id=1, tsn=2)
-            writer.write([encode_row(nop), encode_row(confirm)])
+            writer.write([encode_row(nop) + encode_row(confirm)])
             writer.end()
         more = write_rows(tmp_path / "2.xlog", 1)
         assert run("play", target.address, log, more) == (0, "", [])

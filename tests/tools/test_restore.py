@@ -157,7 +157,7 @@ class TestPointInTime:
                 )
                 for number, (member, lsn) in enumerate(members, 1)
             ]
-            writer.write(rows)
+            writer.write([b"".join(rows)])
             writer.end()
 
     @pytest.mark.parametrize("lsn", [0, 3, 13, 2**63 - 1])

@@ -1,5 +1,5 @@
-/* The head of a block: a marker, the size of what follows the head, the checksum of the block before (always 0), that of
- * what follows, and a string as padding.
+/* The head of a block: a marker, the size of the payload behind the head, the checksum of the block before (always 0),
+ * the checksum of the payload, and a string as padding.
  */
 #include "../native.h"
 

@@ -8,10 +8,10 @@
 
 /* -- row_encoder.c: rows -- */
 
-/* A change that is to be logged. */
+/* A change that is to be logged. A row without effect is one of BLOCK_NOP with NO_SPACE and no data. */
 typedef struct {
     uint64_t type;       /* of the request: a BlockRowType, or another one */
-    uint64_t space_id;   /* or NO_SPACE: `data` is the whole body, of which there may be none */
+    uint64_t space_id;   /* or NO_SPACE: `data` is the whole body, which may be empty */
     int is_local;        /* of a space that is not replicated */
     const uint8_t *data; /* the tuple; the key of a DELETE, an array */
     size_t size;
@@ -44,9 +44,9 @@ int log_rows_are_empty(PyObject *rows);
 void log_rows_begin(PyObject *rows, double timestamp);
 PyObject *log_rows_part(PyObject *rows, Py_ssize_t start, Py_ssize_t size); /* bytes */
 
-/* A transaction of one row that is made among the others: between `log_rows_open` and `log_rows_close`, which is due
- * in any case, `data` is filled with the tuple or key, and the row appended; then it may still be taken back, unless
- * others were appended. */
+/* A transaction of one row that is built in place. Between `log_rows_open` and `log_row_close`, which is due in any case,
+ * `data` is filled with the tuple or key, and the row is appended. It may then be taken back until another transaction
+ * is appended. */
 typedef struct {
     PyObject *rows;               /* LogRows, a reference */
     Py_ssize_t start, place, end; /* of the row, and of `data` in there */
@@ -57,20 +57,20 @@ int log_rows_append_row(const LogRow *row); /* -1 with an exception */
 void log_rows_take_back(const LogRow *row);
 void log_row_close(LogRow *row);
 
-/* -- log_state.c: the log itself, whose policy is in Python -- */
+/* -- log_state.c: the log; its policy is in Python -- */
 
 extern PyTypeObject LogState_Type;
 
 /* Append a transaction to a log, which must be a LogState.
  *
- * Without a change only the log's state is looked at. The rows get their LSNs; those of local spaces have LSNs and a
- * group of their own. `data` of all changes must stay until this returns.
+ * The rows get their LSNs; those of local spaces have LSNs and a group of their own. A transaction without changes is
+ * refused, too, if the log is closed. `data` of all changes must stay until this returns.
  *
- * Returns 1 if the rows wait to be written; 0 if they need not be: they were written at once, they are only counted, or
- * there are none; -1 with an exception: nothing was appended, or what was is discarded. */
+ * Returns 1 if the rows wait to be written; 0 if not: they were written at once, they are only counted, or there are
+ * none; -1 with an exception: the transaction is not logged. */
 int log_append(PyObject *log, const LogChange *changes, Py_ssize_t count);
 
-/* Whether a log, which may be any object, only puts transactions aside, so that `log_open_row` may be used. */
+/* Whether an object is a log whose rows just wait to be written. Then `log_open_row` may be used, as `log_rows_open`. */
 int log_takes_rows(PyObject *log);
 int log_open_row(LogRow *row, PyObject *log, uint64_t type, uint64_t space_id, Py_ssize_t size);
 

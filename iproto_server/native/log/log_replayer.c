@@ -1,4 +1,4 @@
-/* LogReplayer: applies rows of logs to primary indexes. */
+/* LogReplayer: applies rows of logs to primary indexes. Rows that need a closer look are left to the caller. */
 #include "../native.h"
 
 #include "../../engine/core/replay.h"
@@ -36,7 +36,7 @@ static void forget_targets(LogReplayerObject *self)
     }
 }
 
-/* Take the names of fields out of a dict; updates that use others are left to the caller. Returns -1 with an
+/* Read the names of fields from the dict; updates that use others are left to the caller. Returns -1 with an
  * exception. */
 static int read_names(Target *target)
 {
@@ -57,7 +57,7 @@ static int read_names(Target *target)
     return 0;
 }
 
-/* Take over what the function has returned for the space. Returns -1 with an exception. */
+/* Set the tree and the names that the function has returned for the space. Returns -1 with an exception. */
 static int set_target(Target *target, PyObject *found)
 {
     if (found == Py_None)

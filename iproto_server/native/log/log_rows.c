@@ -99,7 +99,7 @@ static uint8_t *begin_transaction(LogRowsObject *self, size_t size)
     return at;
 }
 
-/* Append what was written, up to `end`. */
+/* Append the bytes written up to `end`. */
 static void end_transaction(LogRowsObject *self, Py_ssize_t end)
 {
     Py_ssize_t begin = self->count ? self->ends[self->count - 1] : 0;

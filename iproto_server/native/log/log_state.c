@@ -1,7 +1,8 @@
-/* LogState: what compiled code needs of the write-ahead log, whose policy is a subclass in Python.
+/* LogState: the state of the write-ahead log that compiled code uses.
  *
- * What is rare is in methods of the subclass: `refuse` raises the error for transactions of a closed log, `write` writes
- * what waits, and `effect_of` says how a system row with an effect is logged (statements.c).
+ * The policy is in a subclass in Python. Three of its methods are called in rare cases: `refuse` raises the error for
+ * transactions of a closed log, `write` writes the waiting rows, and `effect_of` tells how a system row with an effect is
+ * logged (statements.c).
  */
 #include "../native.h"
 
@@ -159,7 +160,7 @@ static PyMemberDef state_members[] = {
 PyTypeObject LogState_Type = {
     PyVarObject_HEAD_INIT(NULL, 0)
     .tp_name = "iproto_server.native._native.LogState",
-    .tp_doc = "What compiled code needs of the write-ahead log.",
+    .tp_doc = "The state of the write-ahead log that compiled code uses.",
     .tp_basicsize = sizeof(LogStateObject),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
     .tp_new = state_new,

@@ -4,8 +4,8 @@
  *
  *     {TYPE, REPLICA_ID, GROUP_ID, LSN, TIMESTAMP, TSN, FLAGS}   {SPACE_ID, TUPLE or KEY}
  *
- * What is 0 is left out of the head. So are TSN, which is stored as the distance from the LSN, and FLAGS where the row
- * is a transaction by itself.
+ * Zeros are left out of the head, and so are TSN and FLAGS of a row that is a transaction by itself. TSN is stored as its
+ * distance from the LSN.
  */
 #include "../native.h"
 

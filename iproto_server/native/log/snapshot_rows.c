@@ -1,4 +1,4 @@
-/* Appending the tuples of a snapshot to primary indexes. */
+/* Appending the tuples of a snapshot to primary indexes. Tuples that need a closer look are left to the caller. */
 #include "../native.h"
 
 static int is_loadable(const BlockRow *row)

@@ -1,5 +1,5 @@
-/* What the log has of the statements of a transaction: INSERT or REPLACE of the whole row, or DELETE by the primary
- * key, so that replay needs neither the old rows nor secondary indexes.
+/* How the statements of a transaction are logged: as INSERT or REPLACE of the whole row, or as DELETE by the primary key,
+ * so that replay needs neither the old rows nor secondary indexes.
  */
 #include "../native.h"
 

@@ -25,17 +25,17 @@ def bootstrap(
     """Create a database for a new box, the only member of a new replica set.
 
     Parameters:
-        box: a new box, with the initial system spaces.
-        snapshot_directory: the directory of the snapshot; made if it is missing.
+        box: A new box, with the initial system spaces.
+        snapshot_directory: The directory of the snapshot; made if it is missing.
         instance_uuid: UUID of the new instance.
         cluster_uuid: UUID of the new replica set.
-        server_version: the program's version, for the snapshot's header.
+        server_version: The program's version, for the snapshot's header.
 
     Returns:
         The identity of the new database.
 
     Raises:
-        OSError: a file cannot be written.
+        OSError: A file cannot be written.
     """
     if not snapshot_directory.is_dir():
         snapshot_directory.mkdir(parents=True)

@@ -23,12 +23,12 @@ class DamageReport:
     """Stops a recovery at damage, or, with `force`, records the skipped parts.
 
     Parameters:
-        force: whether damaged parts are skipped.
+        force: Whether damaged parts are skipped.
 
     Attributes:
-        damages: descriptions of the skipped parts.
-        path: the file that is being read; None between files.
-        offset: in a log, the offset of the block that is being read.
+        damages: Descriptions of the skipped parts.
+        path: The file that is being read; None between files.
+        offset: In a log, the offset of the block that is being read.
     """
 
     def __init__(self, force: bool) -> None:
@@ -43,8 +43,8 @@ class DamageReport:
         """Raise StorageError for the current place, or, with `force`, record that it is skipped.
 
         Parameters:
-            reason: the problem.
-            advice: what to do about it; None for damage.
+            reason: The problem.
+            advice: A remedy; None for damage.
 
         Raises:
             StorageError: `force` is off.
@@ -60,7 +60,7 @@ class DamageReport:
         """Record and log a skipped part; only the first few of each file.
 
         Parameters:
-            reason: the file and its problem.
+            reason: The file and its problem.
         """
         name = "" if self.path is None else str(self.path)
         if name and self._recorded[name] >= REPORT_LIMIT:
@@ -81,7 +81,7 @@ class DamageReport:
         """Record the parts that a reader has skipped.
 
         Parameters:
-            reader: a reader that has reached its end.
+            reader: A reader that has reached its end.
         """
         for damage in reader.damages:
             self.record(f"{reader.name}: {damage.reason} at offset {damage.start}, up to {damage.end}")

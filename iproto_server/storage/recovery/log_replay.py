@@ -39,13 +39,13 @@ class LogReplay:
     """Applies the rows of logs, each once, in LSN order.
 
     Parameters:
-        loader: takes the changes.
-        vclock: the clock of the rows loaded so far; updated with each row.
-        report: receives rows that cannot be applied; it raises, or returns to skip them.
+        loader: Takes the changes.
+        vclock: The clock of the rows loaded so far; updated with each row.
+        report: Receives rows that cannot be applied; it raises, or returns to skip them.
 
     Attributes:
-        rows: number of rows read.
-        skipped: number of rows that lie after the beginning of the next log.
+        rows: Number of rows read.
+        skipped: Number of rows that lie after the beginning of the next log.
     """
 
     def __init__(self, loader: Loader, vclock: VClock, report: Report) -> None:

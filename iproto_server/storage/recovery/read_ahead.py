@@ -19,10 +19,10 @@ default, ten times as many, the thread would be the slower one."""
 
 
 class _End(NamedTuple):
-    """What follows the last item.
+    """The end of the items.
 
     Attributes:
-        error: what ended the reading; None if there were no more items.
+        error: The exception that ended the reading; None if there were no more items.
     """
 
     error: BaseException | None
@@ -32,8 +32,8 @@ class ReadAhead(Generic[Item]):
     """Iterates over items that a thread reads. Use as a context manager: the thread ends with it.
 
     Parameters:
-        items: the iterator that the thread uses. What it raises is raised here, after the items before.
-        ahead: the number of items that are read before they are needed.
+        items: The iterator that the thread uses. Its exceptions are raised here, after the items before.
+        ahead: The number of items that are read before they are needed.
     """
 
     def __init__(self, items: Iterator[Item], ahead: int = AHEAD) -> None:

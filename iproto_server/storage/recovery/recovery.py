@@ -72,20 +72,20 @@ def recover(
     """Load a database from its files.
 
     Parameters:
-        box: the box to fill; its contents are replaced unless there is nothing to load.
-        snapshot_directory: the directory of the snapshots.
-        log_directory: the directory of the logs.
-        force: whether damaged parts are skipped.
-        instance_uuid: the instance that the files must belong to; None: any.
-        progress: receives the progress.
-        read_only: whether the files stay unchanged: a torn tail is ignored and not truncated.
+        box: The box to fill; its contents are replaced unless there is nothing to load.
+        snapshot_directory: The directory of the snapshots.
+        log_directory: The directory of the logs.
+        force: Whether damaged parts are skipped.
+        instance_uuid: The instance that the files must belong to; None: any.
+        progress: Receives the progress.
+        read_only: Whether the files stay unchanged: a torn tail is ignored and not truncated.
 
     Returns:
         The result; None if there are neither snapshots nor logs.
 
     Raises:
-        StorageError: the files cannot be used as they are. The box must not be used then.
-        OSError: a file cannot be read, or a torn tail cannot be truncated.
+        StorageError: The files cannot be used as they are. The box must not be used then.
+        OSError: A file cannot be read, or a torn tail cannot be truncated.
     """
     recovery = _Recovery(box, snapshot_directory, log_directory, force, progress, read_only)
     snapshot = recovery.files.find_snapshot()
@@ -101,10 +101,10 @@ def remove_unfinished(directory: Path) -> None:
     """Remove files that were never completed and so have only their temporary names.
 
     Parameters:
-        directory: a directory of logs or snapshots that no other process writes to.
+        directory: A directory of logs or snapshots that no other process writes to.
 
     Raises:
-        OSError: a file cannot be removed.
+        OSError: A file cannot be removed.
     """
     for file_type in FileType:
         for path in directory.glob(f"*{file_type.suffix}{IN_PROGRESS}"):

@@ -51,12 +51,12 @@ class RecoveryFiles:
     """Chooses the files of a database to read.
 
     Parameters:
-        snapshot_directory: the directory of the snapshots.
-        log_directory: the directory of the logs.
-        report: receives the files that cannot be read.
+        snapshot_directory: The directory of the snapshots.
+        log_directory: The directory of the logs.
+        report: Receives the files that cannot be read.
 
     Attributes:
-        is_rebuilt: whether the initial rows of every database replace the first snapshot; set by
+        is_rebuilt: Whether the initial rows of every database replace the first snapshot; set by
             `find_snapshot`.
     """
 
@@ -70,10 +70,10 @@ class RecoveryFiles:
     def find_snapshot(self) -> StoredFile | None:
         """Choose the snapshot to begin with.
 
-        Returns: the snapshot; None if there are neither snapshots nor logs.
+        Returns: The snapshot; None if there are neither snapshots nor logs.
 
         Raises:
-            StorageError: no snapshot can be used.
+            StorageError: No snapshot can be used.
         """
         incomplete: list[Path] = []
         damaged: list[tuple[StoredFile, str]] = []
@@ -118,12 +118,12 @@ class RecoveryFiles:
         """Find the logs to replay after a snapshot.
 
         Parameters:
-            snapshot: the snapshot's header.
+            snapshot: The snapshot's header.
 
-        Returns: the logs in order; with `force`, those that can be read.
+        Returns: The logs in order; with `force`, those that can be read.
 
         Raises:
-            StorageError: a log is missing or cannot be read, and `force` is off.
+            StorageError: A log is missing or cannot be read, and `force` is off.
         """
         try:
             return find_logs(self._log_directory, snapshot.vclock, snapshot.instance_uuid)
@@ -147,7 +147,7 @@ class RecoveryFiles:
         """Rename an unreadable log whose name the next log needs.
 
         Parameters:
-            vclock: the clock at which the next log begins.
+            vclock: The clock at which the next log begins.
         """
         path = self._log_directory / file_name(FileType.LOG, vclock.signature)
         if not path.exists():

@@ -37,8 +37,8 @@ class LoggedProgress:
     """Logs the progress every few seconds; a shorter recovery logs nothing.
 
     Parameters:
-        clock: steady time in seconds.
-        every: seconds between two lines.
+        clock: Steady time in seconds.
+        every: Seconds between two lines.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic, every: float = LOG_EVERY) -> None:
@@ -67,7 +67,7 @@ class ProgressBar:
     """Shows the progress as a bar on a terminal; log lines appear above it, and it vanishes at the end.
 
     Parameters:
-        terminal: the terminal.
+        terminal: The terminal.
     """
 
     def __init__(self, terminal: TextIO) -> None:
@@ -116,7 +116,7 @@ class ProgressOfAll:
     """Passes the progress on to several receivers.
 
     Parameters:
-        receivers: the receivers.
+        receivers: The receivers.
     """
 
     def __init__(self, *receivers: Progress) -> None:
@@ -146,7 +146,7 @@ def progress_on(stream: TextIO | None = None) -> Progress:
     """Return a progress bar for a terminal, otherwise progress in the log.
 
     Parameters:
-        stream: the possible terminal; None: stderr.
+        stream: The possible terminal; None: stderr.
     """
     stream = stream or sys.stderr
     return ProgressBar(stream) if stream.isatty() else LoggedProgress()

@@ -13,14 +13,14 @@ class RecoveryResult:
     """The identity and position of a database that was recovered or made.
 
     Attributes:
-        instance_uuid: the instance that the database belongs to.
-        cluster_uuid: its replica set; None if the database names none.
-        replica_id: the instance's id in `_cluster`.
-        vclock: the clock of the last recovered row.
-        checkpoint: the clock of the newest readable snapshot.
-        previous_vclock: the clock in the header of the log that the next one follows; None if there is none.
-        rows: number of rows read.
-        damages: descriptions of the skipped parts.
+        instance_uuid: The instance that the database belongs to.
+        cluster_uuid: Its replica set; None if the database names none.
+        replica_id: The instance's id in `_cluster`.
+        vclock: The clock of the last recovered row.
+        checkpoint: The clock of the newest readable snapshot.
+        previous_vclock: The clock in the header of the log that the next one follows; None if there is none.
+        rows: Number of rows read.
+        damages: Descriptions of the skipped parts.
     """
 
     instance_uuid: UUID

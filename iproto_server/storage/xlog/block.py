@@ -40,7 +40,7 @@ __all__ = [
 ]
 
 END_MARKER: Final = b"\xd5\x10\xad\xed"
-"""Stands in place of a block at the end of a file that was properly closed."""
+"""The end of a file that was properly closed, in place of a block."""
 
 COMPRESS_SIZE: Final = 2 * 1024
 """Blocks of at least so many bytes, the head included, are compressed."""
@@ -52,11 +52,11 @@ _OF_THREAD: Final = local()
 
 
 def checksum(data: bytes, start: int = 0) -> int:
-    """The CRC-32C of `data`, which Tarantool computes without inverting it before and after.
+    """Return the CRC-32C of bytes as Tarantool computes it: without inverting it before and after.
 
     Parameters:
-        data: what to sum up.
-        start: the checksum of what is before `data`.
+        data: The bytes.
+        start: The checksum of the bytes before `data`.
     """
     crc: int = google_crc32c.extend(start ^ 0xFFFFFFFF, data)
     return crc ^ 0xFFFFFFFF
@@ -66,8 +66,8 @@ def encode_block(rows: bytes, compressor: zstandard.ZstdCompressor | None) -> by
     """Make a block of rows.
 
     Parameters:
-        rows: the rows' bytes.
-        compressor: what compresses them if there are enough; None to leave them as they are.
+        rows: The packed rows.
+        compressor: Compresses them from `COMPRESS_SIZE` on; None to leave them as they are.
 
     Returns:
         The block.
@@ -82,13 +82,13 @@ def decompress(payload: bytes) -> bytes:
     """Undo the compression of a block's rows.
 
     Parameters:
-        payload: what follows the head.
+        payload: The bytes after the head.
 
     Returns:
-        The rows' bytes.
+        The packed rows.
 
     Raises:
-        ValueError: if it is not exactly one zstd frame.
+        ValueError: These are not exactly one zstd frame.
     """
     stream = _decompressor().decompressobj()
     try:
@@ -101,7 +101,7 @@ def decompress(payload: bytes) -> bytes:
 
 
 def _decompressor() -> zstandard.ZstdDecompressor:
-    """The thread's own: to make one takes half as long as to decompress a block."""
+    """Return the thread's own decompressor: making one takes half as long as decompressing a block."""
     try:
         own: zstandard.ZstdDecompressor = _OF_THREAD.decompressor
     except AttributeError:

@@ -47,9 +47,9 @@ class Damage(NamedTuple):
     """A part of a file whose rows were not read.
 
     Attributes:
-        start: offset of its first byte.
-        end: offset of its end.
-        reason: the problem.
+        start: Offset of its first byte.
+        end: Offset of its end.
+        reason: The problem.
     """
 
     start: int
@@ -61,9 +61,9 @@ class Block(NamedTuple):
     """One block of rows.
 
     Attributes:
-        start: offset of its first byte.
-        end: offset of its end.
-        payload: the packed rows, uncompressed.
+        start: Offset of its first byte.
+        end: Offset of its end.
+        payload: The packed rows, uncompressed.
     """
 
     start: int
@@ -75,20 +75,20 @@ class BlockReader:
     """Reads the blocks of a file once, in order. The file may grow meanwhile: only whole blocks are read.
 
     Parameters:
-        file: a seekable file opened for reading, at its beginning.
-        name: the file's name, for errors.
-        on_damage: the reaction to damage.
+        file: A seekable file opened for reading, at its beginning.
+        name: The file's name, for errors.
+        on_damage: The reaction to damage.
 
     Attributes:
-        name: the file's name.
-        header: the file's header.
-        good_end: offset of the end of the last intact block read, or of the header. A writer may continue
+        name: The file's name.
+        header: The file's header.
+        good_end: Offset of the end of the last intact block read, or of the header. A writer may continue
             there, over the end marker or a torn write.
-        closed: whether the end marker was reached.
-        damages: the parts that were skipped, or ignored at the end.
+        closed: Whether the end marker was reached.
+        damages: The parts that were skipped, or ignored at the end.
 
     Raises:
-        XlogError: the header cannot be read.
+        XlogError: The header cannot be read.
     """
 
     def __init__(self, file: BinaryIO, name: str, on_damage: OnDamage = OnDamage.STOP) -> None:
@@ -109,12 +109,12 @@ class BlockReader:
         """Open a file for reading. Use as a context manager, or call `close`.
 
         Parameters:
-            path: the file.
-            on_damage: the reaction to damage.
+            path: The file.
+            on_damage: The reaction to damage.
 
         Raises:
-            OSError: the file cannot be opened.
-            XlogError: the header cannot be read.
+            OSError: The file cannot be opened.
+            XlogError: The header cannot be read.
         """
         file = path.open("rb", buffering=0)
         try:
@@ -142,8 +142,8 @@ class BlockReader:
             The blocks with correct checksums.
 
         Raises:
-            XlogError: there is damage that `on_damage` does not allow.
-            OSError: the file cannot be read.
+            XlogError: There is damage that `on_damage` does not allow.
+            OSError: The file cannot be read.
         """
         while (block := self._next_block()) is not None:
             yield block
@@ -183,14 +183,14 @@ class BlockReader:
         """Read the block at an offset, independently of the reader's position.
 
         Parameters:
-            start: offset of the block.
+            start: Offset of the block.
 
         Returns:
             The block; None at the end of the file and at the end marker.
 
         Raises:
-            XlogError: there is no intact block; TruncatedFileError if the file ends within it.
-            OSError: the file cannot be read.
+            XlogError: There is no intact block; TruncatedFileError if the file ends within it.
+            OSError: The file cannot be read.
         """
         index, available = self._load(start, HEAD_SIZE)
         if not available:
@@ -246,13 +246,13 @@ class BlockReader:
         """Find the next intact block or valid end marker.
 
         Parameters:
-            start: offset at which the search begins.
+            start: Offset at which the search begins.
 
         Returns:
             Its offset; the file's size if there is none.
 
         Raises:
-            OSError: the file cannot be read.
+            OSError: The file cannot be read.
         """
         while True:
             index, available = self._load(start, READ_AHEAD)
@@ -295,13 +295,12 @@ class BlockReader:
         """Load a part of the file into the window.
 
         Parameters:
-            start: offset of the part.
-            count: number of bytes wanted.
+            start: Offset of the part.
+            count: Number of bytes wanted.
 
         Returns:
             Its position in the window, and the number of bytes available: fewer than `count` at the end of
-                the
-            file.
+            the file.
         """
         index = start - self._window_start
         available = len(self._window) - index

@@ -44,11 +44,11 @@ class XlogHeader:
     """Origin of a file and position of its rows.
 
     Attributes:
-        file_type: log or snapshot.
-        instance_uuid: the instance that wrote it.
-        vclock: the clock before the log's first row, or that of the snapshot.
-        previous_vclock: the clock of the log before it; None in snapshots and older logs.
-        server_version: version of the program that wrote it.
+        file_type: Log or snapshot.
+        instance_uuid: The instance that wrote it.
+        vclock: The clock before the log's first row, or that of the snapshot.
+        previous_vclock: The clock of the log before it; None in snapshots and older logs.
+        server_version: Version of the program that wrote it.
     """
 
     file_type: FileType
@@ -75,14 +75,14 @@ class XlogHeader:
         """Decode a header.
 
         Parameters:
-            data: the first `HEADER_MAX` bytes of the file, or all of it.
-            name: the file's name, for errors.
+            data: The first `HEADER_MAX` bytes of the file, or all of it.
+            name: The file's name, for errors.
 
         Returns:
             The header and its size in bytes.
 
         Raises:
-            XlogError: the header cannot be read; TruncatedFileError if the file ends within it.
+            XlogError: The header cannot be read; TruncatedFileError if the file ends within it.
         """
         size = data.find(b"\n\n", 0, HEADER_MAX)
         if size < 0:

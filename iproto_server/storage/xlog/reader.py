@@ -19,20 +19,20 @@ class XlogReader(BlockReader):
     """Reads the rows of a file once, from its header to its end; see `BlockReader`.
 
     Parameters:
-        file: a seekable file opened for reading, at its beginning.
-        name: the file's name, for errors.
-        on_damage: the reaction to damage.
+        file: A seekable file opened for reading, at its beginning.
+        name: The file's name, for errors.
+        on_damage: The reaction to damage.
 
     Attributes:
-        name: the file's name.
-        header: the file's header.
-        good_end: offset of the end of the last intact block read, or of the header. A writer may continue
+        name: The file's name.
+        header: The file's header.
+        good_end: Offset of the end of the last intact block read, or of the header. A writer may continue
             there, over the end marker or a torn write.
-        closed: whether the end marker was reached.
-        damages: the parts that were skipped, or ignored at the end.
+        closed: Whether the end marker was reached.
+        damages: The parts that were skipped, or ignored at the end.
 
     Raises:
-        XlogError: the header cannot be read.
+        XlogError: The header cannot be read.
     """
 
     def __init__(self, file: BinaryIO, name: str, on_damage: OnDamage = OnDamage.STOP) -> None:
@@ -50,8 +50,8 @@ class XlogReader(BlockReader):
             The rows of one transaction.
 
         Raises:
-            XlogError: there is damage that `on_damage` does not allow.
-            OSError: the file cannot be read.
+            XlogError: There is damage that `on_damage` does not allow.
+            OSError: The file cannot be read.
         """
         for _, rows in self.batches():
             start = 0
@@ -70,8 +70,8 @@ class XlogReader(BlockReader):
             The offset of a block, and the rows of the transactions that end in it.
 
         Raises:
-            XlogError: there is damage that `on_damage` does not allow.
-            OSError: the file cannot be read.
+            XlogError: There is damage that `on_damage` does not allow.
+            OSError: The file cannot be read.
         """
         for block, rows in self.row_blocks():
             for batch in self._finished(block, rows):
@@ -152,8 +152,8 @@ class XlogReader(BlockReader):
             A block and its rows.
 
         Raises:
-            XlogError: there is damage that `on_damage` does not allow.
-            OSError: the file cannot be read.
+            XlogError: There is damage that `on_damage` does not allow.
+            OSError: The file cannot be read.
         """
         while (block := self._next_block()) is not None:
             if rows := self.rows(block):

@@ -60,20 +60,20 @@ class Row(NamedTuple):
     """One change; its values stay packed as in the file.
 
     Attributes:
-        type: a `RowType`, or the number of an unknown request type.
-        lsn: its LSN in the log of the member `replica_id`; 0 in the first row of a snapshot.
-        space_id: id of the space; None in rows about no space.
-        tuple_raw: the tuple of INSERT, REPLACE and UPSERT.
-        key_raw: the key of UPDATE and DELETE.
-        operations_raw: the operations of UPDATE and UPSERT.
-        index_id: the index of `key_raw`.
-        index_base: number of the first field in the operations.
-        body: the whole body map; empty if there is none.
-        timestamp: time of the commit, in seconds since 1970.
-        replica_id: the member that made the change; 0 in snapshots and in rows of spaces that are not
+        type: A `RowType`, or the number of an unknown request type.
+        lsn: Its LSN in the log of the member `replica_id`; 0 in the first row of a snapshot.
+        space_id: Id of the space; None in rows about no space.
+        tuple_raw: The tuple of INSERT, REPLACE and UPSERT.
+        key_raw: The key of UPDATE and DELETE.
+        operations_raw: The operations of UPDATE and UPSERT.
+        index_id: The index of `key_raw`.
+        index_base: Number of the first field in the operations.
+        body: The whole body map; empty if there is none.
+        timestamp: Time of the commit, in seconds since 1970.
+        replica_id: The member that made the change; 0 in snapshots and in rows of spaces that are not
             replicated.
         group_id: 1 for spaces that are not replicated, else 0.
-        tsn: transaction id: the LSN of the transaction's first replicated row.
+        tsn: Transaction id: the LSN of the transaction's first replicated row.
         flags: `RowFlag` bits; COMMIT marks the last row of a transaction.
     """
 

@@ -11,13 +11,7 @@ from typing import Protocol
 import zstandard
 
 from iproto_server.descriptors import spare
-from iproto_server.storage.xlog.block import (
-    BLOCK_SIZE,
-    COMPRESSION_LEVEL,
-    END_MARKER,
-    HEAD_SIZE,
-    encode_block,
-)
+from iproto_server.storage.xlog.block import COMPRESSION_LEVEL, END_MARKER, encode_block
 from iproto_server.storage.xlog.header import XlogHeader
 
 
@@ -38,12 +32,12 @@ class XlogWriter:
     """Writes blocks of rows to a file. Syncing the file is left to the caller.
 
     Parameters:
-        file: a file opened for writing, without a buffer.
-        offset: end of its intact part (`XlogReader.good_end`); the rest is truncated.
-        compress: whether large blocks are compressed.
+        file: A file opened for writing, without a buffer.
+        offset: End of its intact part (`XlogReader.good_end`); the rest is truncated.
+        compress: Whether large blocks are compressed.
 
     Attributes:
-        offset: end of the last complete block.
+        offset: End of the last complete block.
     """
 
     __slots__ = ("_clean", "_compressor", "_file", "offset")
@@ -60,52 +54,37 @@ class XlogWriter:
         """Begin a new file with its header.
 
         Parameters:
-            file: an empty file, opened for writing, without a buffer.
-            header: the header.
-            compress: whether large blocks are compressed.
+            file: An empty file, opened for writing, without a buffer.
+            header: The header.
+            compress: Whether large blocks are compressed.
 
         Raises:
-            OSError: the header cannot be written.
+            OSError: The header cannot be written.
         """
         writer = cls(file, 0, compress=compress)
         writer._append(header.encode())
         return writer
 
-    def write(self, transactions: Iterable[bytes]) -> int:
-        """Append all transactions, or none, in one write and as few blocks as their size allows.
+    def write(self, blocks: Iterable[bytes]) -> int:
+        """Append all blocks, or none, in one write.
 
         Parameters:
-            transactions: the rows of each transaction, as encoded by `RowEncoder.transaction`.
+            blocks: The rows of each block, such as `LogRows.blocks` returns.
 
         Returns:
-            Number of bytes by which the file has grown.
+            The number of bytes by which the file has grown.
 
         Raises:
-            OSError: not all could be written; the file is unchanged.
+            OSError: Not all could be written; the file is unchanged.
         """
-        transactions = list(transactions)
-        if transactions and HEAD_SIZE + sum(map(len, transactions)) < BLOCK_SIZE:
-            block = transactions[0] if len(transactions) == 1 else b"".join(transactions)
-            return self._append(encode_block(block, self._compressor))
-        blocks = []
-        rows: list[bytes] = []
-        size = HEAD_SIZE
-        for transaction in transactions:
-            rows.append(transaction)
-            size += len(transaction)
-            if size >= BLOCK_SIZE:
-                blocks.append(encode_block(b"".join(rows), self._compressor))
-                rows = []
-                size = HEAD_SIZE
-        if rows:
-            blocks.append(encode_block(rows[0] if len(rows) == 1 else b"".join(rows), self._compressor))
-        return self._append(blocks[0] if len(blocks) == 1 else b"".join(blocks))
+        encoded = [encode_block(rows, self._compressor) for rows in blocks]
+        return self._append(encoded[0] if len(encoded) == 1 else b"".join(encoded))
 
     def cut_back(self, offset: int) -> None:
         """Truncate the file to an offset. If that fails, the next write tries again.
 
         Parameters:
-            offset: end of a block.
+            offset: End of a block.
         """
         self.offset = offset
         self._clean = False
@@ -116,7 +95,7 @@ class XlogWriter:
         """Write the end marker; no write may follow.
 
         Raises:
-            OSError: the marker cannot be written.
+            OSError: The marker cannot be written.
         """
         self._append(END_MARKER)
 
@@ -149,10 +128,10 @@ def sync_directory(directory: str | os.PathLike[str]) -> None:
     """Sync a directory, so that names of new files are on the disk.
 
     Parameters:
-        directory: the directory.
+        directory: The directory.
 
     Raises:
-        OSError: the directory cannot be opened or synced.
+        OSError: The directory cannot be opened or synced.
     """
     descriptor = spare.open(lambda: os.open(directory, os.O_RDONLY | os.O_DIRECTORY))
     try:

@@ -106,7 +106,7 @@ class LogBlocks:
     def _is_followed(self, block: Block) -> bool:
         """Whether a block was the last one of its write, and another write followed.
 
-        `XlogWriter.write` begins another block only after one has reached `BLOCK_SIZE`.
+        A write begins another block only after one has reached `BLOCK_SIZE` (`LogRows.blocks`).
         """
         is_last = HEAD_SIZE + len(block.payload) < BLOCK_SIZE
         return is_last and self._size is not None and block.end < self._size

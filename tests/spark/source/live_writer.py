@@ -12,7 +12,7 @@ from iproto_server.storage.directory import list_files
 from iproto_server.storage.log_rotation import LogFile, RotatingLog, open_log
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import FileType, OnDamage, RowEncoder, XlogReader, XlogWriter
-from tests.storage.files import INSTANCE, insertion
+from tests.storage.files import INSTANCE, blocks_of, insertion
 
 START = 1_700_000_000
 
@@ -84,13 +84,13 @@ class LiveWriter:
             member: Whose rows they are.
         """
         packed, rows, clock = self._transactions(sizes, member)
-        self._files.write(packed, lambda: self.vclock)
+        self._files.write(blocks_of(packed), lambda: self.vclock)
         self.rows += rows
         self.vclock = clock
 
     def fail_to_write(self, sizes: list[int], part: float, *, may_cut: bool = True) -> None:
         """The disk is full after a part of what is written; where that cannot be cut off, a log follows."""
-        whole = XlogWriter(BytesIO(), 0).write(self._transactions(sizes, 1)[0])
+        whole = XlogWriter(BytesIO(), 0).write(blocks_of(self._transactions(sizes, 1)[0]))
         self._accepts, self._may_cut = int(part * whole), may_cut
         self._expect_failure(sizes)
         if not may_cut:
@@ -108,7 +108,7 @@ class LiveWriter:
 
     def _expect_failure(self, sizes: list[int]) -> None:
         try:
-            self._files.write(self._transactions(sizes, 1)[0], lambda: self.vclock)
+            self._files.write(blocks_of(self._transactions(sizes, 1)[0]), lambda: self.vclock)
         except OSError:
             return
         raise AssertionError("the write did not fail")

@@ -69,7 +69,7 @@ def write_blocks(path: Path, file_type: FileType, blocks: Sequence[Sequence[byte
     with path.open("wb", buffering=0) as file:
         writer = XlogWriter.create(file, header(file_type, {1: clock} if clock else {}))
         for rows in blocks:
-            writer.write(rows)
+            writer.write([b"".join(rows)])
         writer.end()
 
 

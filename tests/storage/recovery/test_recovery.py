@@ -125,7 +125,7 @@ class TestSnapshotsAndLogs:
         path = write_log(tmp_path, {0: 1, 1: 5, 2: 6}, [])
         with path.open("wb", buffering=0) as file:
             writer = XlogWriter.create(file, header(FileType.LOG, {0: 1, 1: 5, 2: 6}))
-            writer.write(map(encode_row, rows))
+            writer.write([b"".join(map(encode_row, rows))])
             writer.end()
         box, found = start(tmp_path)
         assert jobs_in(box) == {1: "one", 2: "two", 3: "local"}

@@ -36,7 +36,17 @@ from pyspark_tarantool.source.schema.definitions import SpaceDefinition
 from pyspark_tarantool.source.schema.system_rows import read_definitions
 from tests.spark.source.reading import Read
 from tests.storage.databases import JOBS, jobs_box, save
-from tests.storage.files import TIMESTAMP, Request, deletion, header, insertion, replacement, update, upsert
+from tests.storage.files import (
+    TIMESTAMP,
+    Request,
+    blocks_of,
+    deletion,
+    header,
+    insertion,
+    replacement,
+    update,
+    upsert,
+)
 
 DELETED: Final = deletion(JOBS, 3)
 REQUESTS: Final[Sequence[Request]] = (
@@ -54,7 +64,7 @@ def write(directory: Path, transactions: Iterable[bytes]) -> None:
     save(jobs_box(), directory, {})
     with (directory / file_name(FileType.LOG, 0)).open("wb", buffering=0) as file:
         writer = XlogWriter.create(file, header(FileType.LOG, VClock()))
-        writer.write(transactions)
+        writer.write(blocks_of(transactions))
         writer.end()
 
 

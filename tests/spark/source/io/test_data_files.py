@@ -184,7 +184,8 @@ def test_names_of_spaces_that_were_dropped_are_known(tmp_path: Path) -> None:
     encoder = RowEncoder()
     with (tmp_path / file_name(FileType.LOG, 0)).open("wb", buffering=0) as file:
         writer = XlogWriter.create(file, header(FileType.LOG, VClock()))
-        writer.write([encoder.transaction(lsn, TIMESTAMP, (one,)) for lsn, one in enumerate(requests, 1)])
+        rows = (encoder.transaction(lsn, TIMESTAMP, (one,)) for lsn, one in enumerate(requests, 1))
+        writer.write([b"".join(rows)])
         writer.end()
     read = Read(tmp_path, mode="changes", space="jobs")
     assert [(row["space"], row["after"]["status"]) for row in read.rows] == [("jobs", "a")]
