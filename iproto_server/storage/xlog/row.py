@@ -33,18 +33,6 @@ class RowFlag(IntFlag):
     WAIT_ACK = 4
 
 
-class HeaderKey(IntEnum):
-    """Keys of a row's header."""
-
-    TYPE = 0x00
-    REPLICA_ID = 0x02
-    LSN = 0x03
-    TIMESTAMP = 0x04
-    GROUP_ID = 0x07
-    TSN = 0x08
-    FLAGS = 0x09
-
-
 class BodyKey(IntEnum):
     """Keys of a row's body."""
 
