@@ -19,11 +19,10 @@ from pytest_benchmark.fixture import BenchmarkFixture
 from bench.micro.measuring import COUNT, measure
 from bench.micro.test_hot_path import PAYLOAD, Pipeline, plain_space
 from iproto_server.box.api.space import Space
-from iproto_server.box.txn.statement import Statement
-from iproto_server.box.txn.transaction import TransactionManager
+from iproto_server.box.txn.journal import Journal
 from iproto_server.box.update import apply_update, parse_update
 from iproto_server.codec import msgpack as codec
-from iproto_server.native._native import Tree
+from iproto_server.native._native import Transaction, Tree
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.wal import WalMode, WriteAheadLog
 
@@ -148,7 +147,7 @@ class Database:
         self.box = pipeline.box
         plain_space(pipeline)
         self.space: Space = self.box.space.plain
-        self.transactions: TransactionManager = self.box.transactions
+        self.transactions = self.box.transactions
         self.transactions.journal = WriteAheadLog(directory, WalMode.WRITE, UUID(int=1), 1, VClock())
 
     def in_one(self, function: Callable[..., object], *arguments: object) -> None:
@@ -184,29 +183,23 @@ def test_transaction(benchmark: BenchmarkFixture, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("size", [1, STATEMENTS])
 def test_commit(benchmark: BenchmarkFixture, tmp_path: Path, size: int) -> None:
-    """Begin and commit one transaction that has changed some rows, without the changes themselves."""
+    """Append a transaction to the log, without the changes themselves."""
     count = COUNT // size
 
-    def setup() -> tuple[TransactionManager, list[list[Statement]]]:
+    def setup() -> tuple[Journal, list[Transaction]]:
         database = Database(tmp_path)
         transactions = database.transactions
-        prepared: list[list[Statement]] = []
 
         def change(first: int) -> None:
             for number in range(first, first + size):
                 database.space.insert([number, PAYLOAD])
-            assert transactions.statements is not None
-            prepared.append(list(transactions.statements))
 
         for first in range(0, COUNT, size):
             database.in_one(change, first)
-        transactions.take_unwritten()
-        return transactions, prepared
+        return transactions.journal, transactions.take_unwritten()
 
-    def commit(transactions: TransactionManager, prepared: list[list[Statement]]) -> None:
-        for statements in prepared:
-            transactions.begin()
-            transactions.statements = statements
-            transactions.commit()
+    def commit(journal: Journal, prepared: list[Transaction]) -> None:
+        for transaction in prepared:
+            journal.append(transaction)
 
     measure(benchmark, commit, setup, count=count)

@@ -1,10 +1,19 @@
 """The compiled module's functions and types; `module.c` lists them."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NoReturn, final, overload
 
+from iproto_server.box.index.index import Index
 from iproto_server.box.key.key_def import KeyLayout
-from iproto_server.box.txn.statement import Statement
+from iproto_server.box.memtx.auto_increment import AttachedSequence
+from iproto_server.box.memtx.memtx_space import MemtxSpace, SystemHook
+from iproto_server.box.tuple.format import Format
+from iproto_server.box.tuple.tuple import Tuple
+from iproto_server.box.txn.journal import Journal
+from iproto_server.box.txn.read_tracker import ReadTracker
+from iproto_server.box.txn.transaction import TransactionManager
+from iproto_server.box.txn.trigger import TriggerList
+from iproto_server.box.update import Doubles, Operations
 from iproto_server.storage.xlog.decoder import Change
 
 INTERFACE: int
@@ -67,23 +76,47 @@ def release_free_memory() -> None:
 class IncrementalTable:
     """The base of `IncrementalDict`, which declares its methods."""
 
-@final
 class Tree:
-    """The ordered map of a TREE index, from keys to values, all of them byte strings.
+    """The ordered map of an index, from keys to values, all of them byte strings.
+
+    Keys are made from rows by a layout, or by a function where that needs Python.
 
     Parameters:
         layout: How a key is made from a row, if the values are rows or the rows' primary keys.
-        primary: The map of the rows, if the values are their primary keys.
+        primary: The index of the rows, if the values are their primary keys.
+        is_unique: Whether no two rows may have the same key.
+        is_multikey: Whether a row may have any number of keys.
+        is_ordered: Whether clients may ask for more than a whole key, or all rows.
+        is_exact: Whether keys are unique and no part may be nil.
+        keys_of: Makes the keys of a row from its decoded fields and its encoded primary key.
+        key_of, encode_key: Make the key of a row, and that of a client.
     """
 
-    def __init__(self, layout: KeyLayout | None = None, primary: Tree | None = None) -> None: ...
+    def __init__(
+        self,
+        layout: KeyLayout | None = None,
+        primary: Tree | None = None,
+        *,
+        is_unique: bool = True,
+        is_multikey: bool = False,
+        is_ordered: bool = True,
+        is_exact: bool = True,
+        keys_of: Callable[[Sequence[Any], bytes], list[bytes]] | None = None,
+        key_of: Callable[[Sequence[Any], bytes], bytes] | None = None,
+        encode_key: Callable[[Sequence[Any]], bytes] | None = None,
+    ) -> None: ...
+    @property
+    def holds_rows(self) -> bool:
+        """Whether it is a primary index to whose rows the entries of secondary indexes may refer."""
+
     def __len__(self) -> int: ...
     def __contains__(self, key: object, /) -> bool: ...
     def __getitem__(self, key: bytes, /) -> bytes: ...
     def __setitem__(self, key: bytes, value: bytes, /) -> None: ...
     def __delitem__(self, key: bytes, /) -> None: ...
-    def __sizeof__(self) -> int:
-        """Return the bytes that the tree takes, without its rows."""
+    def __sizeof__(self) -> int: ...
+    def bsize(self) -> int:
+        """Return the bytes that the entries take, without the rows."""
 
     def get(self, key: bytes, default: bytes | None = None, /) -> bytes | None:
         """Return the value of a key, or the default."""
@@ -91,8 +124,17 @@ class Tree:
     def insert(self, key: bytes, value: bytes, /) -> int:
         """Add an entry, unless there is one with its key; return the number of added entries."""
 
-    def keeps(self, key: bytes, row: bytes, /) -> bool:
-        """Tell whether an entry stays as it is if its row becomes another one with the same key."""
+    def set(self, key: bytes, value: bytes, /) -> None:
+        """Add or overwrite an entry."""
+
+    def remove(self, key: bytes, /) -> None:
+        """Remove an entry. Raises KeyError if there is none."""
+
+    def adopt(self, other: Tree, /) -> None:
+        """Share the entries of an index of the same kind from now on."""
+
+    def shares_entries(self, other: Tree, /) -> bool:
+        """Tell whether both share their entries after `adopt`."""
 
     def first(self, low: bytes, /) -> tuple[bytes, bytes] | None:
         """Return the first entry whose key is not below `low`."""
@@ -103,7 +145,7 @@ class Tree:
     def last(self, high: bytes | None, /) -> tuple[bytes, bytes] | None:
         """Return the last entry whose key is below `high`, which is not empty; None for no bound."""
 
-    def count(self, low: bytes | None, high: bytes | None, /) -> int:
+    def count_between(self, low: bytes | None, high: bytes | None, /) -> int:
         """Count the entries whose keys are from `low` on and below `high`; None for no bound."""
 
     def range_values(
@@ -573,11 +615,11 @@ class LogState:
     """Whether `write` is called for each transaction."""
 
     def __init__(self, waiting: LogRows, clock: Callable[[], float], is_stored: bool, /) -> None: ...
-    def append(self, statements: list[Statement], /) -> bool:
+    def append(self, transaction: Transaction, /) -> bool:
         """Append the rows of one transaction; rows of temporary spaces are left out.
 
         Parameters:
-            statements: The changes, in order.
+            transaction: Its statements are the changes.
 
         Returns:
             Whether they are still to be written.
@@ -673,3 +715,258 @@ class LogReplayer:
 
     def forget(self) -> None:
         """Forget the answers of `target_of`, because definitions have changed."""
+
+# Spaces and transactions
+
+class FormatBase:
+    """The format of rows, as the engine sees it."""
+
+    check: Callable[[Sequence[Any]], None]
+    names: dict[str, int]
+    packed_names: tuple[bytes, ...]
+
+class Triggers:
+    """The functions of an event."""
+
+    functions: tuple[Callable[..., Any], ...]
+
+class Space:
+    """A space of the engine: its rows, found and changed through its indexes.
+
+    Parameters:
+        transactions: The transaction manager, to which every change is reported.
+    """
+
+    id: int
+    is_temporary: bool
+    is_local: bool
+    is_dropped: bool
+    bsize: int
+    format: Format
+    attached: AttachedSequence | None
+    system_hook: SystemHook | None
+    on_replace: TriggerList
+    before_replace: TriggerList
+    _is_custom: bool
+
+    def __init__(self, transactions: TransactionManager, /) -> None: ...
+    @property
+    def indexes(self) -> dict[int, Index]: ...
+    @property
+    def primary(self) -> Index | None: ...
+    @property
+    def secondaries(self) -> tuple[Index, ...]: ...
+    @property
+    def _transactions(self) -> TransactionManager: ...
+    def _use_indexes(
+        self,
+        indexes: dict[int, Index],
+        primary: Index | None,
+        secondaries: tuple[Index, ...],
+        fields: tuple[Iterable[int], ...],
+        /,
+    ) -> None: ...
+    def _use_doubles(self, numbers: Iterable[Any], /) -> None: ...
+    def insert(self, row: Tuple, /) -> Tuple:
+        """Store a new row and return it.
+
+        Raises:
+            BoxError: The row does not fit the format, or a unique index has its key (TUPLE_FOUND).
+        """
+
+    def replace(self, row: Tuple, /) -> Tuple:
+        """Store a row in the place of the one with the same primary key, if there is one, and return it."""
+
+    def update(self, index_id: int, key: list[Any], operations: Operations, /) -> Tuple | None:
+        """Change the row with a whole key of a unique index; return the new row, None if there is none.
+
+        Raises:
+            BoxError: An operation does not fit, the result does not fit the format, or the primary key would
+                change.
+        """
+
+    def upsert(self, row: Tuple, operations: Operations, /) -> None:
+        """Store the row, or apply the operations to the row that has its primary key.
+
+        Raises:
+            BoxError: As `insert` and `update`, except what Tarantool's upsert ignores (missing fields, a
+                changed primary key).
+        """
+
+    def delete(self, index_id: int, key: list[Any], /) -> Tuple | None:
+        """Remove the row with a whole key of a unique index and return it; None if there is none."""
+
+    def put_back(self, key: bytes, old: bytes | None, new: bytes | None, /) -> None:
+        """Put a packed row, or none, in the place of another one in all indexes, without a statement.
+
+        Parameters:
+            key: The encoded primary key.
+            old: The row that is to be there.
+            new: The row that is there.
+        """
+
+    def find(self, index_id: int, key: list[Any], /) -> bytes | None:
+        """Return the packed row with a whole key of a unique index, or None.
+
+        Raises:
+            BoxError: NO_SUCH_INDEX_ID (35), MORE_THAN_ONE_TUPLE (41) for a non-unique index, EXACT_MATCH (19)
+                for a partial key, KEY_PART_TYPE (18).
+        """
+
+    def first(self, index_id: int, key: list[Any], /) -> bytes | None:
+        """Return the first packed row in an index's order whose key begins with `key`, or None."""
+
+class Statement(tuple[Any, ...]):
+    """One change of one row: `old` None is an insertion, `new` None a deletion.
+
+    Attributes:
+        space: The space.
+        key: The row's encoded primary key.
+        old, new: The packed rows.
+        primary: The space's primary index at that moment.
+        undo: Reverts the effect of a system row (a created space, a built index); None for other rows.
+    """
+
+    space: MemtxSpace
+    key: bytes
+    old: bytes | None
+    new: bytes | None
+    primary: Index
+    undo: Callable[[], None] | None
+
+@final
+class Savepoint:
+    """A point of a transaction to roll back to."""
+
+    @property
+    def statements(self) -> Transaction: ...
+    @property
+    def nesting(self) -> int: ...
+
+@final
+class Transaction(Sequence[Statement]):
+    """The statements of a transaction, and its callbacks.
+
+    Parameters:
+        manager: The transaction manager.
+    """
+
+    on_commit: list[Callable[[], object]]
+    on_rollback: list[Callable[[], object]]
+
+    def __init__(self, manager: TransactionEngine) -> None: ...
+    def __len__(self) -> int: ...
+    @overload
+    def __getitem__(self, place: int, /) -> Statement: ...
+    @overload
+    def __getitem__(self, place: slice, /) -> Sequence[Statement]: ...
+    def put_in(self) -> None:
+        """Put the rows into the spaces again; the rows that are there become the old ones."""
+
+    def take_out(self) -> None:
+        """Take the rows out of the spaces."""
+
+    def has_effect(self, start: int, /) -> bool:
+        """Tell whether a statement from a place on has changed the schema."""
+
+class TransactionEngine:
+    """The engine of a box: the running transaction, and those that are not written yet.
+
+    Attributes:
+        journal: Receives the rows of committed transactions.
+        unwritten: Committed transactions that the journal has not written yet, the oldest first.
+        is_writing: Whether transactions taken from `unwritten` are being written and may still be undone.
+        is_write_due: Whether a transaction was added to `unwritten` since this was last set to False.
+        has_logged: Whether an unwritten transaction was committed since this was last set to False. It tells
+            whether the response to a request depends on the request's own rows.
+        write_soon: Called when a write becomes due.
+        is_read_only: Whether changes are refused, except in temporary and local spaces.
+        interactive: The interactive transaction whose request is running; it tracks reads.
+        take_out: Takes the rows of a suspended interactive transaction out of the spaces; None if there are
+            none. Code that reads outside of a transaction calls it first.
+        on_change: Called with each committed transaction, and with each one undone after its commit; returns
+            callbacks to run afterwards. None without interactive transactions.
+        nesting: The number of nested statements whose triggers are running.
+        statements: The running transaction, or None.
+    """
+
+    journal: Journal
+    is_writing: bool
+    is_write_due: bool
+    has_logged: bool
+    write_soon: Callable[[], object]
+    is_read_only: bool
+    interactive: ReadTracker | None
+    take_out: Callable[[], object] | None
+    on_change: Callable[[Sequence[Statement], bool], list[Callable[[], object]]] | None
+    nesting: int
+
+    @property
+    def statements(self) -> Transaction | None: ...
+    @property
+    def unwritten(self) -> list[Transaction]: ...
+    def begin(self) -> None:
+        """Start a transaction.
+
+        Raises:
+            BoxError: ACTIVE_TRANSACTION (79) if one is running.
+            RecursionError: There is not enough stack to undo it.
+        """
+
+    def commit(self) -> None:
+        """Pass the rows to the journal, then run the commit callbacks.
+
+        Raises:
+            BoxError: The journal has refused the rows; the transaction is undone.
+        """
+
+    def rollback(self) -> None:
+        """Undo the whole transaction; without one, do nothing."""
+
+    def savepoint(self) -> Savepoint:
+        """Return a savepoint at the present state of the running transaction."""
+
+    def rollback_to_savepoint(self, savepoint: Savepoint, /) -> None:
+        """Undo the statements since a savepoint, and drop or run their callbacks."""
+
+    def check_nesting(self) -> None:
+        """Raise BoxError SUB_STMT_MAX (121) if no further nested statement is allowed."""
+
+    def on_commit(self, callback: Callable[[], object], /) -> None:
+        """Call `callback` right after the commit of the running transaction; at once if there is none."""
+
+    def on_rollback(self, callback: Callable[[], object], /) -> None:
+        """Call `callback` if the running transaction is undone, also after a failed write."""
+
+    def take_unwritten(self) -> list[Transaction]:
+        """Remove and return the unwritten transactions; the caller writes or undoes them."""
+
+    def undo(self, transactions: list[Transaction], /) -> None:
+        """Undo committed transactions that could not be written, and run their rollback callbacks.
+
+        Parameters:
+            transactions: All transactions since the first failed one, the oldest first.
+        """
+
+    def attach(self, tracker: ReadTracker, transaction: Transaction, /) -> None:
+        """Continue an interactive transaction, whose rows are in the spaces."""
+
+    def detach(self) -> Transaction | None:
+        """Interrupt the running interactive transaction; return None if it has ended meanwhile."""
+
+    def notify_undone(self, transaction: Transaction, /) -> None:
+        """Notify triggers of statements that are undone already, the newest first."""
+
+def apply_request(
+    request: tuple[bytes, Mapping[str, int], int], raw: bytes, doubles: Doubles, /
+) -> bytes | None:
+    """Apply the operations of a request to whole fields of a packed row.
+
+    Parameters:
+        request: The packed operations, the field numbers by name, and the index base.
+        raw: The packed row.
+        doubles: The places of fields of type `double`.
+
+    Returns:
+        The new row; None if operations are left to Python: those that fail, or concern extension types.
+    """

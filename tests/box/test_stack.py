@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar
 
 import pytest
@@ -26,7 +26,7 @@ class KeepingJournal:
         self.rows: dict[int, dict[bytes, bytes]] = {}
         self._count = 0
 
-    def append(self, statements: list[Statement]) -> bool:
+    def append(self, statements: Sequence[Statement]) -> bool:
         for statement in statements:
             rows = self.rows.setdefault(statement.space.id, {})
             if statement.new is None:

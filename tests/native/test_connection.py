@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -143,7 +143,7 @@ def test_answers_wait_for_the_batch() -> None:
         handle = dispatcher.handle if is_compiled else dispatcher._answer
 
         class Journal:
-            def append(self, statements: list[Any]) -> bool:
+            def append(self, statements: Sequence[Any]) -> bool:
                 return True
 
             def position(self) -> int:

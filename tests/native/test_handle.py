@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -210,13 +210,11 @@ class Side:
         transactions = self.box.transactions
         assert transactions.statements is None
         assert self.box.session.current is self.box.session.background
-        assert not transactions._on_commit
-        assert not transactions._on_rollback
         return (
             client.received[before:],
             transactions.has_logged,
             transactions.is_write_due,
-            [len(committed.statements) for committed in transactions.unwritten],
+            [len(committed) for committed in transactions.unwritten],
             [len(committed.on_rollback) for committed in transactions.unwritten],
             None if self.log is None else self._waiting(),
             self.writes,
@@ -416,7 +414,7 @@ def test_whoever_wants_to_know_of_changes() -> None:
         side = Side(is_compiled)
         seen: list[object] = []
 
-        def on_change(statements: list[Any], is_undone: bool, seen: list[object] = seen) -> list[Any]:
+        def on_change(statements: Any, is_undone: bool, seen: list[object] = seen) -> list[Any]:
             seen.append((len(statements), is_undone))
             return [lambda: seen.append("told")]
 
@@ -429,7 +427,7 @@ def test_a_journal_that_raises() -> None:
     """A fault of ours: the change is undone, and the request answered."""
 
     class Broken(MemoryJournal):
-        def append(self, statements: list[Any]) -> bool:
+        def append(self, statements: Sequence[Any]) -> bool:
             raise RuntimeError("no journal")
 
     answers = []

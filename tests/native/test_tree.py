@@ -144,7 +144,7 @@ def test_it_does_what_a_sorted_list_does(
     at_low = 0 if low is None else bisect.bisect_left(in_order, low)
     at_high = len(in_order) if high is None else bisect.bisect_left(in_order, high)
     between = [expected[each] for each in in_order[at_low:at_high]]
-    assert tree.count(low, high) == len(between)
+    assert tree.count_between(low, high) == len(between)
     assert tree.range_values(low, high, offset, limit, False) == between[offset:][:limit]
     between.reverse()
     assert tree.range_values(low, high, offset, limit, True) == between[offset:][:limit]

@@ -87,7 +87,7 @@ class Model:
             assert [tree.get(key) for key in keys] == [entries[key] for key in keys]
             for bound in bounds:
                 place = bisect.bisect_left(keys, bound)
-                assert tree.count(bound, None) == len(keys) - place
+                assert tree.count_between(bound, None) == len(keys) - place
                 first = (keys[place], entries[keys[place]]) if place < len(keys) else None
                 assert tree.first(bound) == first
                 if bound:

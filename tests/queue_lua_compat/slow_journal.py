@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from iproto_server import Box
 from iproto_server.box.txn.journal import MemoryJournal
-from iproto_server.box.txn.statement import Statement
+from iproto_server.native._native import Transaction
 
 
 class SlowJournal(MemoryJournal):
@@ -12,9 +12,9 @@ class SlowJournal(MemoryJournal):
 
     is_slow = False
 
-    def append(self, statements: list[Statement]) -> bool:
+    def append(self, transaction: Transaction, /) -> bool:
         """Count the rows. Returns: whether their write is pending."""
-        super().append(statements)
+        super().append(transaction)
         return self.is_slow
 
     def lose(self, box: Box) -> None:

@@ -109,7 +109,8 @@ class _SpaceLoad:
     @property
     def tree(self) -> object:
         """The primary index's tree, if nothing but rows in order is to be added to it."""
-        return None if self.rows or self.space.attached is not None else self._index.rows_tree()
+        is_only = not self.rows and self.space.attached is None
+        return self._index if is_only and self._index.holds_rows else None
 
     def finish(self, report: Report) -> None:
         """Add the rows that were collected."""
@@ -353,7 +354,7 @@ class Loader:
     def _complete(self, space: MemtxSpace) -> None:
         """Build the empty secondary indexes of a space."""
         while self._build_secondaries(space):
-            for index in (*space.secondaries, *space.multikeys):
+            for index in space.secondaries:
                 index.clear()
 
     def _build_secondaries(self, space: MemtxSpace) -> bool:
@@ -364,10 +365,11 @@ class Loader:
         primary = space.primary_index()
         others = build_from_primary(space.secondaries, primary)
         space.bsize = primary.values_size()
-        if not others and not space.multikeys:
+        if not others:
             return False
+        multikeys = [(index, list[bytes](), list[bytes]()) for index in others if index.is_multikey]
+        others = [index for index in others if not index.is_multikey]
         secondaries = [(index, list[bytes]()) for index in others]
-        multikeys = [(index, list[bytes](), list[bytes]()) for index in space.multikeys]
         keys: list[bytes] = []
         left_out: set[bytes] = set()
         items = iter(primary.items())
@@ -417,8 +419,9 @@ class Loader:
             try:
                 fields = codec.unpack(raw)
                 made = [index.key_of(fields, key) for index in secondaries]
-                for index in space.multikeys:
-                    index.all_keys_of(fields, key)
+                for index in space.secondaries:
+                    if index.is_multikey:
+                        index.all_keys_of(fields, key)
             except UNFIT as error:
                 self._report(_row_of(space.name, raw, error))
                 continue

@@ -84,6 +84,7 @@ class SysviewSpace(MemtxSpace):
         self, space_id: int, name: str, owner: int, transactions: TransactionManager, registry: SpaceRegistry
     ) -> None:
         super().__init__(space_id, name, owner, transactions)
+        self._is_custom = True
         self._registry = registry
         if space_id not in SYSVIEWS:
             raise BoxError(ErrorCode.NO_SUCH_ENGINE, "sysview")

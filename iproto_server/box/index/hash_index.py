@@ -24,10 +24,6 @@ class HashIndex(TreeIndex):
 
     is_ordered = False
 
-    def _use(self, tree: Any) -> None:
-        super()._use(tree)
-        self.range_first = self._first
-
     def iterate(self, iterator: int, key: Sequence[Any]) -> Iterator[bytes]:
         encoded = self._checked_key(iterator, key)
         if iterator == _EQ:
@@ -50,16 +46,14 @@ class HashIndex(TreeIndex):
         low = self._begin(iterator, encoded)
         if low is None:
             return []
-        found: list[bytes] = self._tree.range_values(low, None, offset, min(limit, NO_LIMIT - offset), False)
-        return found
+        return self.range_values(low, None, offset, min(limit, NO_LIMIT - offset), False)
 
     def count(self, iterator: int, key: Sequence[Any]) -> int:
         encoded = self._checked_key(iterator, key)
         if iterator == _EQ:
             return int(self.get(encoded) is not None)
         low = self._begin(iterator, encoded)
-        found: int = 0 if low is None else self._tree.count(low, None)
-        return found
+        return 0 if low is None else self.count_between(low, None)
 
     def min(self, key: Sequence[Any]) -> bytes | None:
         raise self._lacks("min()")
@@ -73,12 +67,9 @@ class HashIndex(TreeIndex):
         encoded = self.encode_key(key)
         return encoded, encoded + b"\x00"
 
-    def _first(self, key: bytes) -> bytes | None:
+    def range_first(self, prefix: bytes) -> bytes | None:
         """Return the value of a whole key, or the first value if the key is empty; None if there is none."""
-        if key:
-            return self.get(key)
-        first: bytes | None = self._tree.first_value(b"")
-        return first
+        return self.get(prefix) if prefix else self.first_value(b"")
 
     def _begin(self, iterator: int, key: bytes) -> bytes | None:
         """Return the least key of a walk; None if it finds nothing, as GT with a key that is not there."""

@@ -13,26 +13,41 @@ from __future__ import annotations
 
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Final, Self
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, ClassVar, Final, Self
 
 from iproto_server.box.index.index_def import IndexDef
 from iproto_server.box.index.iterator_type import IteratorType
-from iproto_server.box.key.key_def import KeyDef, distinct_entry_keys_of, distinct_key_of, distinct_keys_of
+from iproto_server.box.key.key_def import (
+    KeyDef,
+    distinct_entry_keys_of,
+    distinct_key_of,
+    distinct_keys_of,
+    key_layout,
+)
 from iproto_server.box.key.key_part import follow
 from iproto_server.box.key.multikey import no_single_key
 from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError, ErrorCode
-from iproto_server.native import twin
+from iproto_server.native._native import Tree
 
 NO_LIMIT: Final = sys.maxsize
 
 Interval = tuple[bytes, bytes | None]
 """The least key and the exclusive upper bound; None for no bound."""
 
+_Key = Callable[[Sequence[Any], bytes], bytes]
+_Keys = Callable[[Sequence[Any], bytes], list[bytes]]
 
-class Index(ABC):
+
+def _single(key_of: _Key) -> _Keys:
+    return lambda fields, primary_key: [key_of(fields, primary_key)]
+
+
+class Index(Tree, ABC):
     """The common part of both index types. Keys are byte strings from `key_of` or `encode_key`.
+
+    The entries are those of the tree; its methods find and change single ones, and `change` all of a row.
 
     Attributes:
         definition: the definition.
@@ -46,12 +61,6 @@ class Index(ABC):
             ignores the second argument.
         keys_of: the same for many tuples at once: (their fields, their primary keys) -> list of keys.
         encode_key: checks and encodes a client's full or partial key; errors 31 and 18.
-        get: (key) -> value or None.
-        insert: (key, value): add an entry with a new key.
-        set: (key, value): add or overwrite an entry.
-        remove: (key): remove an existing entry.
-        range_first: (encoded key) -> the value of the first key that starts with it, or None.
-        quick: data for compiled code to bypass these functions; None if it must not.
     """
 
     __slots__ = (
@@ -61,30 +70,21 @@ class Index(ABC):
         "definition",
         "encode_key",
         "field_numbers",
-        "get",
         "id",
-        "insert",
         "is_multikey",
         "key_def",
         "key_of",
         "keys_of",
         "name",
         "part_count",
-        "quick",
-        "range_first",
-        "remove",
-        "set",
         "space_id",
         "space_name",
         "type",
         "unique",
     )
 
-    get: Callable[[bytes], bytes | None]
-    insert: Callable[[bytes, bytes], object]
-    set: Callable[[bytes, bytes], object]
-    remove: Callable[[bytes], object]
-    range_first: Callable[[bytes], bytes | None]
+    is_ordered: ClassVar[bool]
+    """Whether clients may ask for more than a whole key, or all rows."""
 
     def __init__(
         self, definition: IndexDef, space_name: str, primary: KeyDef | None, rows: Index | None = None
@@ -110,7 +110,6 @@ class Index(ABC):
         self.field_numbers = () if has_paths else tuple(part.field_no for part in definition.key_def.parts)
         self.is_multikey = definition.key_def.is_multikey
         self.encode_key = definition.key_def.encode_key
-        self.quick: object = None
         self._primary = primary
         self._is_exact = definition.is_unique and not definition.key_def.is_nullable
         self.key_of: Callable[[Sequence[Any], bytes], bytes] = no_single_key
@@ -121,6 +120,20 @@ class Index(ABC):
         else:
             self.key_of = distinct_key_of(definition.key_def, definition.is_unique, primary)
             self.keys_of = distinct_keys_of(definition.key_def, definition.is_unique, primary)
+            self._entry_keys_of = _single(self.key_of)
+        layout = key_layout(self.key_def, self.unique, primary)
+        refers = primary is not None and layout is not None and rows is not None and rows.holds_rows
+        super().__init__(
+            layout if primary is None or refers else None,
+            rows if refers else None,
+            is_unique=self.unique,
+            is_multikey=self.is_multikey,
+            is_ordered=self.is_ordered,
+            is_exact=self._is_exact,
+            keys_of=self._entry_keys_of,
+            key_of=self.key_of,
+            encode_key=self.encode_key,
+        )
 
     def all_keys_of(self, fields: Sequence[Any], primary_key: bytes) -> list[bytes]:
         """All keys of a tuple in this index, each once.
@@ -129,9 +142,7 @@ class Index(ABC):
             fields: its decoded fields.
             primary_key: its encoded primary key.
         """
-        if self.is_multikey:
-            return self._entry_keys_of(fields, primary_key)
-        return [self.key_of(fields, primary_key)]
+        return self._entry_keys_of(fields, primary_key)
 
     def values_of(self, fields: Sequence[Any]) -> list[Any]:
         """The values of a tuple's key parts; for a part with `[*]`, the whole array."""
@@ -174,38 +185,6 @@ class Index(ABC):
         """
         return type(self)(self.definition, self.space_name, self._primary, rows)
 
-    @abstractmethod
-    def __len__(self) -> int:
-        """Count the entries. In a tree this visits the leaves: 0.2 ms for a million entries."""
-
-    @abstractmethod
-    def clear(self) -> None:
-        """Remove every entry."""
-
-    def keeps(self, key: bytes, row: bytes) -> bool:
-        """Tell whether an entry stays as it is if its row becomes another one with the same key.
-
-        An entry that refers to its row does not, if the engine cannot make the key of the new row: a decimal
-        equals an integer, and is packed differently.
-
-        Parameters:
-            key: the key of the entry, which is there.
-            row: the new row, packed.
-        """
-        return True
-
-    def adopt(self, other: Index) -> None:
-        """Share the entries of an index of the same kind from now on."""
-        self._share(other)
-
-    @abstractmethod
-    def shares_entries(self, other: Index) -> bool:
-        """Tell whether both share their entries after `adopt`."""
-
-    @abstractmethod
-    def _share(self, other: Index) -> None:
-        """Use the entries of an index of the same kind."""
-
     def build(self, keys: list[bytes], values: list[bytes]) -> list[int]:
         """Add entries; an empty tree is filled fastest, and with ascending keys.
 
@@ -224,47 +203,6 @@ class Index(ABC):
                 repeated.append(position)
         return repeated
 
-    def append(self, keys: list[bytes], values: list[bytes]) -> bool:
-        """Add entries behind all others, if the index can do that at once.
-
-        Parameters:
-            keys: the keys.
-            values: their values.
-
-        Returns: whether they were added; if not, nothing has changed.
-        """
-        return False
-
-    def build_from(self, primary: Index) -> bool:
-        """Fill an empty secondary index from the rows of the primary index, if that is possible at once.
-
-        Parameters:
-            primary: the primary index.
-
-        Returns: whether that was done; if not, nothing has changed, and `build` has to do it.
-        """
-        return False
-
-    def all_fit(self, check: Callable[[Sequence[Any]], None]) -> bool:
-        """Tell whether all rows of a primary index are known to fit; if not, a closer look is needed.
-
-        Parameters:
-            check: a format's check of a row.
-        """
-        return False
-
-    def rows_tree(self) -> object:
-        """The tree of a primary index if compiled code can make the keys from the rows; otherwise None."""
-        return None
-
-    def bsize(self) -> int:
-        """Return the bytes of memory of the entries, without the rows."""
-        return 0
-
-    def values_size(self) -> int:
-        """The bytes of all values of a primary index."""
-        return sum(len(value) for _, value in self.items())
-
     @abstractmethod
     def keys(self) -> Iterator[bytes]:
         """Iterate over the keys. The index must not change meanwhile."""
@@ -272,6 +210,10 @@ class Index(ABC):
     @abstractmethod
     def items(self) -> Iterator[tuple[bytes, bytes]]:
         """Iterate over the entries. The index must not change meanwhile."""
+
+    @abstractmethod
+    def range_first(self, prefix: bytes) -> bytes | None:
+        """Return the value of the first key that starts with an encoded key, or None."""
 
     @abstractmethod
     def iterate(self, iterator: int, key: Sequence[Any]) -> Iterator[bytes]:
@@ -341,80 +283,3 @@ class Index(ABC):
     def __repr__(self) -> str:
         """Name the index and its space."""
         return f"<{type(self).__name__} {self.name!r} of space {self.space_name!r}>"
-
-
-Move = tuple[Index, bytes | None, bytes | None]
-"""A change of one entry of a secondary index: old and new key; None for none."""
-
-
-@twin
-def change_entries(
-    primary: Index,
-    secondaries: tuple[Index, ...],
-    key: bytes,
-    old: list[Any] | None,
-    new: list[Any] | None,
-    new_row: bytes | None,
-    more: Callable[[], Iterable[Move]] | None,
-) -> Index | None:
-    """Change the entries of a row in all indexes, or in none.
-
-    Parameters:
-        primary: the primary index.
-        secondaries: the other indexes that may change, without multikey ones.
-        key: the row's encoded primary key.
-        old, new: the old and new decoded fields; None for no row.
-        new_row: the new value in the primary index; None: remove the row.
-        more: returns further changes, or raises.
-
-    Returns:
-        The first unique index that already has the new key; None on success.
-    """
-    moves: list[Move] = []
-    for index in secondaries:
-        old_key = None if old is None else index.key_of(old, key)
-        new_key = None if new is None else index.key_of(new, key)
-        if new_key == old_key:
-            if new_key is None or new_row is None or index.keeps(new_key, new_row):
-                continue
-        elif new_key is not None and index.unique and index.get(new_key) is not None:
-            return index
-        moves.append((index, old_key, new_key))
-    if more is not None:
-        moves += more()
-    # Old entries go first: an index that refers to rows finds an entry by the row that is there.
-    for index, old_key, _ in moves:
-        if old_key is not None:
-            index.remove(old_key)
-    if new_row is None:
-        primary.remove(key)
-    else:
-        primary.set(key, new_row)
-    for index, _, new_key in moves:
-        if new_key is not None:
-            index.insert(new_key, key)
-    return None
-
-
-@twin
-def quick_index(
-    tree: Any,
-    key_of: Callable[[Sequence[Any], bytes], bytes],
-    encode_key: Callable[[Sequence[Any]], bytes],
-    is_unique: bool,
-    is_exact: bool,
-    is_ordered: bool,
-) -> object:
-    """The data of an index for compiled code.
-
-    Parameters:
-        tree: its entries.
-        key_of, encode_key: as of the index.
-        is_unique: whether keys are unique.
-        is_exact: whether keys are unique and no part is nullable.
-        is_ordered: whether clients may ask for more than a whole key.
-
-    Returns:
-        The data, or None if compiled code does not support the index.
-    """
-    return None

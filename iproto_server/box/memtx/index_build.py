@@ -79,4 +79,4 @@ def check_rows(space: IndexedSpace, new_format: Format) -> None:
 
 def _all_fit(space: IndexedSpace, rows: Index, new_format: Format) -> bool:
     """Tell whether all rows are known to fit a format; the present one may imply that."""
-    return new_format.is_implied_by(space.format) or rows.all_fit(new_format.check)
+    return new_format.is_implied_by(space.format) or rows.rows_fit(new_format.check)

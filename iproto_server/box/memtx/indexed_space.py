@@ -14,28 +14,16 @@ from iproto_server.box.index.index import Index
 from iproto_server.box.index.iterator_type import IteratorType
 from iproto_server.box.memtx.space_def import SpaceDefinition
 from iproto_server.box.tuple.tuple import Tuple
-from iproto_server.box.txn.transaction import TransactionManager
 from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError, ErrorCode
-from iproto_server.native import twin_methods
 
 _EQ = int(IteratorType.EQ)
 
 
-@twin_methods("find", "first", "select")
 class IndexedSpace(SpaceDefinition):
-    """The reading side of a space.
+    """The reading side of a space. Single rows are found by the engine (`find`, `first`)."""
 
-    Parameters:
-        space_id, name, owner: as for the definition.
-        transactions: knows the interactive transaction that wants to be told what is read.
-    """
-
-    __slots__ = ("_transactions",)
-
-    def __init__(self, space_id: int, name: str, owner: int, transactions: TransactionManager) -> None:
-        super().__init__(space_id, name, owner)
-        self._transactions = transactions
+    __slots__ = ()
 
     def __len__(self) -> int:
         return 0 if self.primary is None else len(self.primary)
@@ -135,38 +123,6 @@ class IndexedSpace(SpaceDefinition):
             row = value if row_of is None else row_of(value)
             if row is not None:
                 yield row
-
-    def first(self, index_id: int, key: list[Any]) -> bytes | None:
-        """The first row in an index's order whose key begins with `key`, or None."""
-        index = self.index(index_id)
-        found: bytes | None = index.range_first(index.encode_key(key))
-        if found is not None and index_id != 0:
-            found = self.primary_index().get(found)
-        if self._transactions.interactive is not None:
-            self._transactions.interactive.read_interval(self, index, _EQ, key, found)
-        return found
-
-    def find(self, index_id: int, key: list[Any]) -> bytes | None:
-        """The one row with a whole key of a unique index, or None.
-
-        Raises:
-            BoxError: MORE_THAN_ONE_TUPLE for a non-unique index (41), EXACT_MATCH for a partial key (19).
-        """
-        found = self._locate(index_id, key)
-        return None if found is None else self.primary_index().get(found)
-
-    def _locate(self, index_id: int, key: list[Any]) -> bytes | None:
-        """The primary key of the row that `find` answers; where there is none, None or a key of no row."""
-        index = self.indexes.get(index_id)
-        if index is None:
-            raise BoxError(ErrorCode.NO_SUCH_INDEX_ID, index_id, self.name)
-        encoded: bytes = index.encode_unique_key(key)
-        if self._transactions.interactive is not None:
-            self._transactions.interactive.read_key(self, index_id, encoded)
-        if index_id == 0:
-            return encoded
-        found: bytes | None = index.get(encoded)
-        return found
 
     def keys_of(self, index: Index, row: bytes) -> Sequence[bytes]:
         """The keys that a row has in one of the indexes."""

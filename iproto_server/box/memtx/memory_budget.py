@@ -7,14 +7,13 @@ Neither are changes that are exempt (`MemoryBudget.exempt`), such as those of a 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from iproto_server.box.index.index import Index
 from iproto_server.box.memtx.space_def import SpaceDefinition
 from iproto_server.errors import BoxError, ErrorCode
-from iproto_server.native._native import memory_allows, memory_usage, set_memory_limit
+from iproto_server.native._native import memory_usage, set_memory_limit
 
 RESERVED_SHARE: Final = 16
 RESERVE_MAX: Final = 4 * 1024**2
@@ -22,10 +21,6 @@ RESERVE_MAX: Final = 4 * 1024**2
 
 _HEADER: Final = 8
 """Bytes in front of each row."""
-_PAGE: Final = 64 * 1024
-_KEYS: Final = 2
-_MULTIKEYS: Final = 40
-"""How many times the size of a row its entries take at the most, where keys are kept beside the rows."""
 _ALWAYS: Final = frozenset((330,))
 """Spaces whose rows are never refused: `_truncate`, because a row of it frees memory."""
 
@@ -84,8 +79,6 @@ class MemoryBudget:
     def exempt(self, space: SpaceDefinition | None = None) -> Iterator[None]:
         """Refuse nothing during the block, which must not await.
 
-        Compiled code leaves each change beyond the limit to Python, so it need not know of this.
-
         Parameters:
             space: the space whose changes are not refused; None for all.
         """
@@ -97,23 +90,17 @@ class MemoryBudget:
         finally:
             self._exempt = before
 
-    def check(self, space: SpaceDefinition, old_size: int, size: int, indexes: Iterable[Index]) -> None:
-        """Refuse a change that exceeds the limit.
+    def refuse(self, space: SpaceDefinition, size: int) -> None:
+        """Refuse a change that exceeds the limit, unless it is exempt.
 
         Parameters:
             space: the space.
-            old_size: bytes of the row that is there; 0 for none.
             size: bytes of the new row.
-            indexes: the indexes that may change.
 
         Raises:
             BoxError: MEMORY_ISSUE (2).
         """
         if space.id in _ALWAYS or self._exempt is True or self._exempt is space:
-            return
-        factors = [_MULTIKEYS if index.is_multikey else _KEYS for index in indexes]
-        more = 0 if old_size >= size else _PAGE + sum(factors) * size
-        if memory_allows(old_size, size, len(factors), more, space.is_temporary):
             return
         self.refused += 1
         self.on_refusal(space.name)

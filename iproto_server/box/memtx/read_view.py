@@ -23,7 +23,6 @@ from types import TracebackType
 from typing import Final, Self
 
 from iproto_server.box.index.index import Index
-from iproto_server.box.index.tree_index import TreeIndex
 from iproto_server.box.memtx.memtx_space import MemtxSpace
 from iproto_server.box.memtx.sequence_data_space import SequenceDataSpace
 from iproto_server.native._native import TreeView
@@ -149,8 +148,7 @@ class _ValuesReader(Reader):
 def _reader_of(space: MemtxSpace, index: Index) -> Reader:
     if isinstance(space, SequenceDataSpace):
         return _ValuesReader(space)
-    assert isinstance(index, TreeIndex)
-    return _EngineReader(space, index.view())
+    return _EngineReader(space, TreeView(index))
 
 
 class ReadView:

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Final
 
-from iproto_server.box.index.tree_index import TreeIndex
 from iproto_server.box.key.key_def import KeyDef
 from iproto_server.box.memtx.auto_increment import AttachedSequence
 from iproto_server.box.memtx.memtx_space import MemtxSpace
 from iproto_server.box.update import apply_update, apply_upsert, parse_update
 from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError, ErrorCode
+from iproto_server.native._native import Tree
 
 UNFIT: Final = (BoxError, LookupError, TypeError, ValueError, AttributeError, OverflowError, struct.error)
 """Exceptions for rows that do not fit their space."""
@@ -40,9 +40,9 @@ class SpaceChanges:
     def __init__(self, space: MemtxSpace) -> None:
         primary = space.primary_index()
         self.space = space
-        self.rows_tree = primary.rows_tree()
+        self.rows_tree: Tree | None = primary if primary.holds_rows else None
         self._get, self._set, self._remove = primary.get, primary.set, primary.remove
-        self._add = primary.insert if isinstance(primary, TreeIndex) else None
+        self._add = primary.insert
         self._extract = primary.key_def.extract
         # A key is a tuple of the key's fields only. It was checked when it was logged.
         parts = [
@@ -53,11 +53,7 @@ class SpaceChanges:
     def insert(self, raw: bytes) -> None:
         """Add a row. Raises one of `UNFIT`, among them BoxError TUPLE_FOUND (3)."""
         key = self._extract(codec.unpack(raw))
-        if self._add is not None:
-            if self._add(key, raw):
-                return
-        elif self._get(key) is None:
-            self._set(key, raw)
+        if self._add(key, raw):
             return
         raise BoxError(ErrorCode.TUPLE_FOUND, self.space.primary_index().name, self.space.name)
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from iproto_server.box.memtx.memtx_space import MemtxSpace
 from iproto_server.box.tuple.tuple import Tuple
+from iproto_server.box.txn.transaction import TransactionManager
 from iproto_server.box.update import Operations
 from iproto_server.errors import BoxError, ErrorCode
 
@@ -18,6 +19,10 @@ class SettingsSpace(MemtxSpace):
     """The space `_session_settings`, which refuses every change."""
 
     __slots__ = ()
+
+    def __init__(self, space_id: int, name: str, owner: int, transactions: TransactionManager) -> None:
+        super().__init__(space_id, name, owner, transactions)
+        self._is_custom = True
 
     @staticmethod
     def _refusal(method: str) -> BoxError:

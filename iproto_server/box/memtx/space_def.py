@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from iproto_server.box.index.index import Index
 from iproto_server.box.tuple.format import Format
-from iproto_server.box.update import Operations, operations_from_python
+from iproto_server.box.update import Operations, operations_from_python, parse_update
 from iproto_server.errors import BoxError, ErrorCode
+from iproto_server.native._native import Space
 
 if TYPE_CHECKING:
-    from iproto_server.box.memtx.auto_increment import AttachedSequence
+    from iproto_server.box.txn.transaction import TransactionManager
 
 _PARSED_OPERATIONS_MAX = 64
 _WITHOUT_FIELDS = Format(())
 _CONSTANT_TYPES = frozenset({int, str, float, bool, bytes, type(None)})
 
 
-class SpaceDefinition:
+class SpaceDefinition(Space):
     """A space's definition. The catalog changes it as the system spaces change.
 
     Parameters:
         space_id: the number in `_space`.
         name: the name in `_space`.
         owner: user id of the owner.
+        transactions: the transaction manager.
 
     Attributes:
         engine, field_count, flags, format_row: as in `_space`.
@@ -32,10 +34,7 @@ class SpaceDefinition:
         doubles: the places of fields of type `double`.
         indexes: the indexes by number.
         primary: the index with number 0, or None.
-        secondaries: the other indexes, except multikey ones.
-        multikeys: the multikey indexes, in which a row may have any number of keys.
-        secondaries_by_field: the secondaries with a part in a field, by the field's number.
-        primary_fields: the numbers of the fields of the primary key.
+        secondaries: the other indexes, by number.
         is_temporary: whether rows are neither logged nor stored in snapshots.
         is_local: whether rows are not replicated.
         is_dropped: whether the space was dropped.
@@ -44,35 +43,20 @@ class SpaceDefinition:
 
     __slots__ = (
         "_parsed_operations",
-        "attached",
         "doubles",
         "engine",
         "field_count",
         "flags",
-        "format",
         "format_row",
-        "id",
-        "indexes",
-        "is_dropped",
-        "is_local",
-        "is_temporary",
-        "multikeys",
         "name",
         "owner",
-        "primary",
-        "primary_fields",
-        "secondaries",
-        "secondaries_by_field",
     )
 
     indexes: dict[int, Index]
-    primary: Index | None
     secondaries: tuple[Index, ...]
-    multikeys: tuple[Index, ...]
-    secondaries_by_field: dict[int, tuple[Index, ...]]
-    primary_fields: frozenset[int]
 
-    def __init__(self, space_id: int, name: str, owner: int) -> None:
+    def __init__(self, space_id: int, name: str, owner: int, transactions: TransactionManager) -> None:
+        super().__init__(transactions)
         self.id = space_id
         self.name = name
         self.owner = owner
@@ -80,33 +64,23 @@ class SpaceDefinition:
         self.field_count = 0
         self.flags: dict[str, Any] = {}
         self.format_row: list[Any] = []
-        self.is_temporary = False
-        self.is_local = False
-        self.is_dropped = False
-        self.attached: AttachedSequence | None = None
         self.set_format(_WITHOUT_FIELDS)
         self.set_indexes({})
 
     def set_indexes(self, indexes: dict[int, Index]) -> None:
         """Replace all indexes, by id; the new ones must already hold the rows."""
-        self.indexes = dict(sorted(indexes.items()))
-        self.primary = self.indexes.get(0)
-        others = [index for number, index in self.indexes.items() if number]
-        self.secondaries = tuple(index for index in others if not index.is_multikey)
-        self.multikeys = tuple(index for index in others if index.is_multikey)
-        self.primary_fields = frozenset(_fields_of(self.primary))
-        # A part of the primary key is behind the key of each entry.
-        self.secondaries_by_field = {
-            number: tuple(index for index in self.secondaries if number in _fields_of(index))
-            for index in self.secondaries
-            for number in _fields_of(index)
-        } | dict.fromkeys(self.primary_fields, self.secondaries)
+        by_number = dict(sorted(indexes.items()))
+        secondaries = tuple(index for number, index in by_number.items() if number)
+        primary = by_number.get(0)
+        fields = tuple(_fields_of(index) for index in (primary, *secondaries))
+        self._use_indexes(by_number, primary, secondaries, fields)
 
     def set_format(self, new_format: Format) -> None:
         """Replace the format, which all rows must already fit."""
         self.format = new_format
         self._parsed_operations: dict[int, tuple[Sequence[Sequence[Any]], Operations]] = {}
         self.doubles = new_format.doubles
+        self._use_doubles({place[0] for place in self.doubles if len(place) == 1})
 
     def index(self, index_id: int) -> Index:
         """The index of that number. Raises BoxError NO_SUCH_INDEX_ID."""
@@ -122,11 +96,23 @@ class SpaceDefinition:
                 return index
         raise BoxError(ErrorCode.NO_SUCH_INDEX_NAME, name, self.name)
 
+    def _refuse(self, code: int, *args: object) -> NoReturn:
+        """Raise an error of the engine."""
+        raise BoxError(code, *args)
+
+    def _refuse_by_index(self, code: int, index: Index) -> NoReturn:
+        """Raise an error of the engine about an index of the space."""
+        raise BoxError(code, index.name, self.name)
+
     def primary_index(self) -> Index:
         """The primary index. Raises BoxError NO_SUCH_INDEX_ID if there is none."""
         if self.primary is None:
             raise BoxError(ErrorCode.NO_SUCH_INDEX_ID, 0, self.name)
         return self.primary
+
+    def parse_packed(self, operations: bytes, index_base: int) -> Operations:
+        """Update operations of a request; their faults are raised when they are applied."""
+        return parse_update(operations, self.format.names, index_base, deferred=True)
 
     def parse_operations(self, operations: Sequence[Sequence[Any]]) -> Operations:
         """Update operations given in Python (0-based field numbers, or names).

@@ -14,6 +14,7 @@ from iproto_server.box.update import Doubles
 from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.native import twin
+from iproto_server.native._native import FormatBase
 
 BUILT_IN_COLLATION_IDS: Final = range(277)
 """The numbers of the predefined collations of Tarantool 2.6."""
@@ -51,7 +52,7 @@ class FieldDef:
     extra: Mapping[str, Any] = field(default_factory=dict)
 
 
-class Format:
+class Format(FormatBase):
     """The format of a space's tuples. Immutable; an altered space gets a new one.
 
     Attributes:
@@ -66,16 +67,7 @@ class Format:
             FIELD_TYPE (23) or FIELD_MISSING (39), for the first wrong field; messages count from 1.
     """
 
-    __slots__ = (
-        "check",
-        "doubles",
-        "exact_field_count",
-        "fields",
-        "min_field_count",
-        "names",
-        "packed_names",
-        "rules",
-    )
+    __slots__ = ("doubles", "exact_field_count", "fields", "min_field_count", "rules")
 
     def __init__(self, fields: Sequence[FieldDef], exact_field_count: int = 0) -> None:
         """Make a format without requirements of indexes."""

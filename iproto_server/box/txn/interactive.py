@@ -14,14 +14,14 @@ Source: Tarantool manual, "Transaction model" and "Streams and interactive trans
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from iproto_server.box.clock import Clock
 from iproto_server.box.stack import more_stack
 from iproto_server.box.txn.interactive_transaction import InteractiveTransaction, Isolation
 from iproto_server.box.txn.read_set import ReadSet
-from iproto_server.box.txn.statement import Statement
+from iproto_server.box.txn.statement import Statement, Transaction
 from iproto_server.box.txn.transaction import TransactionManager, call_all
 from iproto_server.box.txn.transactional_space import ReadableSpace
 from iproto_server.errors import BoxError, ErrorCode
@@ -64,7 +64,8 @@ class InteractiveTransactions:
             raise _illegal("timeout must be a number greater than 0")
         if isolation not in Isolation.__members__.values():
             raise _illegal("unknown isolation level")
-        transaction = InteractiveTransaction(self._note_reader, Isolation(isolation))
+        empty = Transaction(self._transactions)
+        transaction = InteractiveTransaction(self._note_reader, Isolation(isolation), empty)
         if 0 < timeout < _TIMER_MAX:
             transaction.timer = self._clock.call_later(timeout, lambda: self._time_out(transaction))
         self._open[transaction] = None
@@ -85,9 +86,7 @@ class InteractiveTransactions:
             self._take_out()
             with more_stack:
                 transaction.put_in()
-        self._transactions.attach(
-            transaction, transaction.statements, transaction.on_commit, transaction.on_rollback
-        )
+        self._transactions.attach(transaction, transaction.statements)
 
     def suspend(self) -> InteractiveTransaction | None:
         """End a request of the running transaction.
@@ -102,7 +101,7 @@ class InteractiveTransactions:
             transaction.show_present()
             self._close(transaction)
             return None
-        transaction.statements, transaction.on_commit, transaction.on_rollback = detached
+        transaction.statements = detached
         if transaction.is_visible:
             self._left_in = transaction
             transactions.take_out = self._take_out
@@ -127,7 +126,7 @@ class InteractiveTransactions:
             # It has only read, as of an earlier moment. Its changes of state outside the spaces stay.
             self._transactions.detach()
             transaction.show_present()
-            call_all(transaction.on_commit)
+            call_all(transaction.statements.on_commit)
             return
         self._transactions.interactive = None
         self._transactions.commit()
@@ -148,7 +147,7 @@ class InteractiveTransactions:
         else:
             readers[transaction] = None
 
-    def _changed(self, statements: list[Statement], is_undone: bool) -> list[Callable[[], object]]:
+    def _changed(self, statements: Sequence[Statement], is_undone: bool) -> list[Callable[[], object]]:
         """Handle a commit, or the undo of a commit that could not be written.
 
         Returns: the rollback callbacks of transactions that fail because of it.
@@ -164,7 +163,9 @@ class InteractiveTransactions:
             )
         return [each for one in failed for each in self._fail(one, ErrorCode.TRANSACTION_CONFLICT)]
 
-    def _concerned(self, statements: list[Statement], is_undone: bool) -> dict[InteractiveTransaction, None]:
+    def _concerned(
+        self, statements: Sequence[Statement], is_undone: bool
+    ) -> dict[InteractiveTransaction, None]:
         """The transactions that have read changed rows, or see older versions of rows."""
         concerned: dict[InteractiveTransaction, None] = {}
         if not is_undone:
@@ -175,7 +176,7 @@ class InteractiveTransactions:
                     concerned[transaction] = None
         return concerned
 
-    def _hide(self, transaction: InteractiveTransaction, statements: list[Statement]) -> bool:
+    def _hide(self, transaction: InteractiveTransaction, statements: Sequence[Statement]) -> bool:
         """Keep the rows before these changes visible to it. Return False if that is impossible."""
         self._viewing[transaction] = None
         return transaction.hide(statements)
@@ -195,25 +196,22 @@ class InteractiveTransactions:
         transaction.failure = code
         # Its rows are out of the spaces already; only triggers and callbacks have something to undo.
         self._transactions.notify_undone(transaction.statements)
-        transaction.statements = []
+        callbacks = transaction.statements.on_rollback[::-1]
+        transaction.statements = Transaction(self._transactions)
         transaction.view = None
-        transaction.on_commit = []
-        callbacks, transaction.on_rollback = transaction.on_rollback, []
         self._close(transaction)
-        return callbacks[::-1]
+        return callbacks
 
     def _resume_and_roll_back(self, transaction: InteractiveTransaction) -> None:
         self.resume(transaction)
         if transaction.view is not None:
             self._transactions.detach()
             transaction.take_out()
-            call_all(reversed(transaction.on_rollback))
+            call_all(reversed(transaction.statements.on_rollback))
             return
         self._transactions.interactive = None
         self._transactions.rollback()
-        transaction.statements = []
-        transaction.on_commit = []
-        transaction.on_rollback = []
+        transaction.statements = Transaction(self._transactions)
 
     def _take_out(self) -> None:
         if self._left_in is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import IntEnum
 from typing import Any, Final
 
@@ -12,7 +12,7 @@ from iproto_server.box.index.iterator_type import DESCENDING
 from iproto_server.box.tuple.tuple import Tuple
 from iproto_server.box.txn.read_set import ReadSet
 from iproto_server.box.txn.read_tracker import SideState
-from iproto_server.box.txn.statement import Statement
+from iproto_server.box.txn.statement import Statement, Transaction
 from iproto_server.box.txn.transactional_space import ReadableSpace, TransactionalSpace
 from iproto_server.errors import BoxError, ErrorCode
 
@@ -44,11 +44,12 @@ class InteractiveTransaction:
         note_reader: called with the transaction and each space that it reads; changes there are then checked
             for conflicts with its reads.
         isolation: its level.
+        statements: an empty list of them.
 
     Attributes:
         side_state: its changes of state outside the spaces, by owner; they are applied and taken out together
             with its rows.
-        statements: its changes; old rows are those found when it was last put in.
+        statements: its changes, with its callbacks.
         isolation: its level.
         failure: the reason for which it cannot continue, or None. A failed transaction keeps nothing.
         view: old versions of rows that others have changed and whose changes it must not see; None while it
@@ -61,8 +62,6 @@ class InteractiveTransaction:
         "_note_reader",
         "failure",
         "isolation",
-        "on_commit",
-        "on_rollback",
         "reads",
         "side_state",
         "statements",
@@ -70,13 +69,11 @@ class InteractiveTransaction:
         "view",
     )
 
-    def __init__(self, note_reader: NoteReader, isolation: Isolation) -> None:
+    def __init__(self, note_reader: NoteReader, isolation: Isolation, statements: Transaction) -> None:
         self._note_reader = note_reader
+        self.statements = statements
         self.isolation = isolation
         self.side_state: dict[object, SideState] = {}
-        self.statements: list[Statement] = []
-        self.on_commit: list[Callable[[], object]] = []
-        self.on_rollback: list[Callable[[], object]] = []
         self.reads = ReadSet()
         self.failure: ErrorCode | None = None
         self.timer: Timer | None = None
@@ -151,7 +148,7 @@ class InteractiveTransaction:
         self.read_key(space, 0, key)
         if new is None:
             return
-        for index in (*space.secondaries, *space.multikeys):
+        for index in space.secondaries:
             if index.unique:
                 for each in space.keys_of(index, new.raw):
                     self.read_key(space, index.id, each)
@@ -165,24 +162,14 @@ class InteractiveTransaction:
         if self.view is not None:
             self._hide_present(self.view)
             return
-        statements = self.statements
-        for number, statement in enumerate(statements):
-            space, key, new = statement.space, statement.key, statement.new
-            assert space.primary is not None
-            present = space.primary.get(key)
-            if present != statement.old:
-                statements[number] = statement._replace(old=present)
-            if present != new:
-                space.put_back(key, new, present)
+        self.statements.put_in()
 
     def take_out(self) -> None:
         """Make the spaces show the committed state again."""
         for each in reversed(self.side_state.values()):
             each.take_out()
         self.show_present()
-        for statement in reversed(self.statements):
-            if statement.old != statement.new:
-                statement.space.put_back(statement.key, statement.old, statement.new)
+        self.statements.take_out()
 
     def _hide_present(self, view: dict[tuple[TransactionalSpace, bytes], bytes | None]) -> None:
         """Replace present rows by the old versions of a view."""
@@ -214,12 +201,13 @@ class InteractiveTransaction:
         """Whether it changes the spaces, or state outside them, while it is put in."""
         return bool(self.statements or self.view or self.side_state)
 
-    def hide(self, statements: list[Statement]) -> bool:
+    def hide(self, statements: Sequence[Statement]) -> bool:
         """Keep seeing the rows as they were before these changes. Return False if these are too many rows."""
         if self.view is None:
             self.view = {}
         for statement in statements:
-            self.view.setdefault((statement.space, statement.key), statement.old)
+            place: tuple[TransactionalSpace, bytes] = (statement.space, statement.key)
+            self.view.setdefault(place, statement.old)
         return len(self.view) <= _VIEW_MAX
 
     def rolled_back_to(self, position: int) -> None:
@@ -228,6 +216,5 @@ class InteractiveTransaction:
 
     def has_changed_schema(self) -> bool:
         """Whether a statement since the last call has changed the schema."""
-        statements = self.statements
-        start, self._checked = self._checked, len(statements)
-        return any(statements[number].undo is not None for number in range(start, len(statements)))
+        start, self._checked = self._checked, len(self.statements)
+        return self.statements.has_effect(start)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-from iproto_server.box.txn.statement import Statement
+from iproto_server.native._native import Transaction
 
 
 class Journal(Protocol):
     """Receives committed rows; the box does not know about files."""
 
-    def append(self, statements: list[Statement]) -> bool:
+    def append(self, transaction: Transaction, /) -> bool:
         """Accept the rows of one transaction.
 
         Returns: whether they are still to be written, which may fail.
@@ -34,9 +34,9 @@ class MemoryJournal:
     def __init__(self) -> None:
         self._lsn = 0
 
-    def append(self, statements: list[Statement]) -> bool:
+    def append(self, transaction: Transaction, /) -> bool:
         """Count the rows."""
-        self._lsn += len(statements)
+        self._lsn += len(transaction)
         return False
 
     def position(self) -> int:

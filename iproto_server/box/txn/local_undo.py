@@ -14,6 +14,8 @@ class LocalUndo:
 
     __slots__ = ("_undo",)
 
+    is_local = True
+
     def __init__(self, undo: Callable[[], None]) -> None:
         self._undo = undo
 

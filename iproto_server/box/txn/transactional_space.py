@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 from iproto_server.box.index.index import Index
-from iproto_server.box.txn.trigger import Trigger, TriggerList
+from iproto_server.box.txn.trigger import TriggerList
 
 
 class ReadableSpace(Protocol):
@@ -48,11 +48,7 @@ class TransactionalSpace(ReadableSpace, Protocol):
 
     @property
     def secondaries(self) -> Sequence[Index]:
-        """The secondary indexes in which every row has exactly one key."""
-
-    @property
-    def multikeys(self) -> Sequence[Index]:
-        """The indexes in which a row has any number of keys."""
+        """The other indexes, by number."""
 
     @property
     def on_replace(self) -> TriggerList:
@@ -64,11 +60,3 @@ class TransactionalSpace(ReadableSpace, Protocol):
 
     def put_back(self, key: bytes, old: bytes | None, new: bytes | None) -> None:
         """Undo a change of one row: `new` is there now, `old` was there before."""
-
-    def undone(self, old: bytes | None, new: bytes | None, ran: tuple[Trigger, ...] | None = None) -> None:
-        """Notify triggers that a change is rolled back.
-
-        Parameters:
-            old, new: the rows of the change.
-            ran: the triggers that have run; None: all of them.
-        """

@@ -8,6 +8,8 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, ClassVar, Final
 
+from iproto_server.native._native import Triggers
+
 logger = logging.getLogger("iproto_server.trigger")
 
 Trigger = Callable[..., Any]
@@ -15,20 +17,19 @@ Trigger = Callable[..., Any]
 _NO_UNDOS: Final[Mapping[Trigger, Trigger]] = MappingProxyType({})
 
 
-class TriggerList:
+class TriggerList(Triggers):
     """Functions that run on an event, the newest first.
 
     Source: Tarantool reference, "Triggers": `object:on_event(new, old)` replaces `old`, adds when there is no
     `old`, deletes `old` when there is no `new`, and returns the list when both are absent.
     """
 
-    __slots__ = ("_is_taken_over", "_outgoing", "_undos", "functions")
+    __slots__ = ("_is_taken_over", "_outgoing", "_undos")
 
     about_to_change: ClassVar[Callable[[TriggerList], object] | None] = None
     """Called before a list changes, while new code sets its triggers."""
 
     def __init__(self) -> None:
-        self.functions: tuple[Trigger, ...] = ()
         self._undos = _NO_UNDOS
         self._outgoing: tuple[Trigger, ...] = ()
         self._is_taken_over = False

@@ -15,6 +15,7 @@ from iproto_server.box.update.value import compute
 from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError
 from iproto_server.native import twin
+from iproto_server.native._native import apply_request
 
 
 def apply_update(operations: Operations, raw: bytes, doubles: Doubles = NO_DOUBLES) -> bytes:
@@ -37,7 +38,7 @@ def apply_update(operations: Operations, raw: bytes, doubles: Doubles = NO_DOUBL
         if new_raw is not None:
             return new_raw
     if operations.request is not None:
-        new_raw = _apply_request(operations, raw, doubles)
+        new_raw = apply_request(operations.request, raw, doubles)
         if new_raw is not None:
             return new_raw
     if operations.is_flat:
@@ -69,7 +70,7 @@ def apply_upsert(
         BoxError: the operations were parsed with `deferred` and are malformed.
     """
     if operations.request is not None:
-        new_raw = _apply_request(operations, raw, doubles)
+        new_raw = apply_request(operations.request, raw, doubles)
         if new_raw is not None:
             return new_raw
     if operations.is_flat:
@@ -122,15 +123,6 @@ def _apply_flat(operations: Operations, raw: bytes, doubles: Doubles) -> bytes |
             fields[field_no] = value.as_double if (field_no,) in doubles else value.raw
         changed.add(field_no)
     return codec.array_header(len(fields)) + b"".join(fields)
-
-
-@twin
-def _apply_request(operations: Operations, raw: bytes, doubles: Doubles) -> bytes | None:
-    """Apply operations that have a `request`; return None for those that are left to the functions above.
-
-    Compiled code applies all to whole fields that succeed, unless they are many or concern extension types.
-    """
-    return None
 
 
 @twin

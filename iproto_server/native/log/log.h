@@ -30,10 +30,6 @@ typedef struct {
 size_t transaction_size_max(const LogChange *changes, Py_ssize_t count);
 uint8_t *put_transaction(uint8_t *at, RowNumbers *numbers, const LogChange *changes, Py_ssize_t count);
 
-/* The same for a transaction of one row that is replicated, up to its tuple or key. The numbers stay as they are. */
-enum { ROW_HEAD_MAX = 1 + 6 * (1 + UNSIGNED_SIZE_MAX) + 10, ROW_LEAD_MAX = ROW_HEAD_MAX + 3 + UNSIGNED_SIZE_MAX };
-uint8_t *put_row_lead(uint8_t *at, const RowNumbers *numbers, uint64_t type, uint64_t space_id);
-
 /* -- log_rows.c: rows that wait to be written -- */
 
 extern PyTypeObject LogRows_Type;
@@ -43,19 +39,6 @@ void log_rows_count(PyObject *rows, const LogChange *changes, Py_ssize_t count);
 int log_rows_are_empty(PyObject *rows);
 void log_rows_begin(PyObject *rows, double timestamp);
 PyObject *log_rows_part(PyObject *rows, Py_ssize_t start, Py_ssize_t size); /* bytes */
-
-/* A transaction of one row that is built in place. Between `log_rows_open` and `log_row_close`, which is due in any case,
- * `data` is filled with the tuple or key, and the row is appended. It may then be taken back until another transaction
- * is appended. */
-typedef struct {
-    PyObject *rows;               /* LogRows, a reference */
-    Py_ssize_t start, place, end; /* of the row, and of `data` in there */
-    uint8_t *data;
-} LogRow;
-int log_rows_open(LogRow *row, PyObject *rows, uint64_t type, uint64_t space_id, Py_ssize_t size);
-int log_rows_append_row(const LogRow *row); /* -1 with an exception */
-void log_rows_take_back(const LogRow *row);
-void log_row_close(LogRow *row);
 
 /* -- log_state.c: the log; its policy is in Python -- */
 
@@ -69,15 +52,6 @@ extern PyTypeObject LogState_Type;
  * Returns 1 if the rows wait to be written; 0 if not: they were written at once, they are only counted, or there are
  * none; -1 with an exception: the transaction is not logged. */
 int log_append(PyObject *log, const LogChange *changes, Py_ssize_t count);
-
-/* Whether an object is a log whose rows just wait to be written. Then `log_open_row` may be used, as `log_rows_open`. */
-int log_takes_rows(PyObject *log);
-int log_open_row(LogRow *row, PyObject *log, uint64_t type, uint64_t space_id, Py_ssize_t size);
-
-/* -- statements.c: the statements of a transaction -- */
-
-/* `log_append` of a list of Statement, those of temporary spaces left out. */
-int log_append_statements(PyObject *log, PyObject *statements);
 
 /* -- primary_key.c: the keys of rows, as DELETE takes them -- */
 

@@ -57,19 +57,25 @@ static int read_names(Target *target)
     return 0;
 }
 
+static Tree *tree_of_rows(PyObject *object)
+{
+    Index *index = index_of_object(object);
+    return index && index_holds_rows(index) ? &index->tree : NULL;
+}
+
 /* Set the tree and the names that the function has returned for the space. Returns -1 with an exception. */
 static int set_target(Target *target, PyObject *found)
 {
     if (found == Py_None)
         return 0;
     int is_right = PyTuple_CheckExact(found) && PyTuple_GET_SIZE(found) == 2;
-    if (!is_right || !tree_object_of_rows(PyTuple_GET_ITEM(found, 0)) || !PyDict_CheckExact(PyTuple_GET_ITEM(found, 1))) {
+    if (!is_right || !tree_of_rows(PyTuple_GET_ITEM(found, 0)) || !PyDict_CheckExact(PyTuple_GET_ITEM(found, 1))) {
         PyErr_SetString(PyExc_TypeError, "rows of a log go to a tree of rows, with the names of its fields");
         return -1;
     }
     target->tree = Py_NewRef(PyTuple_GET_ITEM(found, 0));
     target->names = Py_NewRef(PyTuple_GET_ITEM(found, 1));
-    replay_begin(&target->replay, tree_object_of_rows(target->tree));
+    replay_begin(&target->replay, tree_of_rows(target->tree));
     return read_names(target);
 }
 

@@ -127,48 +127,6 @@ void log_rows_count(PyObject *rows, const LogChange *changes, Py_ssize_t count)
         (*(change->is_local ? &numbers->local_lsn : &numbers->lsn))++;
 }
 
-int log_rows_open(LogRow *row, PyObject *rows, uint64_t type, uint64_t space_id, Py_ssize_t size)
-{
-    LogRowsObject *self = as_rows(rows);
-    uint8_t *at = begin_transaction(self, ROW_LEAD_MAX + (size_t)size);
-    if (!at)
-        return -1;
-    row->rows = Py_NewRef(rows);
-    row->start = self->buffer.size;
-    row->data = put_row_lead(at, &self->numbers, type, space_id);
-    row->place = row->data - self->buffer.data;
-    row->end = row->place + size;
-    return 0;
-}
-
-int log_rows_append_row(const LogRow *row)
-{
-    LogRowsObject *self = as_rows(row->rows);
-    if (!is_open(self))
-        return -1;
-    if (self->buffer.size != row->start) {
-        PyErr_SetString(PyExc_RuntimeError, "another transaction was committed meanwhile");
-        return -1;
-    }
-    end_transaction(self, row->end);
-    self->numbers.lsn++;
-    return 0;
-}
-
-void log_rows_take_back(const LogRow *row)
-{
-    LogRowsObject *self = as_rows(row->rows);
-    if (self->count && self->ends[self->count - 1] > row->start)
-        self->count--;
-    self->buffer.size = row->start;
-    self->numbers.lsn--;
-}
-
-void log_row_close(LogRow *row)
-{
-    Py_CLEAR(row->rows);
-}
-
 /* -- methods -- */
 
 /* Read requests, which stay as long as the sequence: types and bodies. Returns 0; -1 with an exception. */

@@ -56,18 +56,6 @@ int log_append(PyObject *log, const LogChange *changes, Py_ssize_t count)
     return call(log, "write");
 }
 
-int log_takes_rows(PyObject *log)
-{
-    LogStateObject *self = as_state(log);
-    return PyObject_TypeCheck(log, &LogState_Type) && self->is_stored && !self->is_closed && !self->writes_at_commit;
-}
-
-int log_open_row(LogRow *row, PyObject *log, uint64_t type, uint64_t space_id, Py_ssize_t size)
-{
-    LogStateObject *self = as_state(log);
-    return begin_rows(self) < 0 ? -1 : log_rows_open(row, self->waiting, type, space_id, size);
-}
-
 /* -- the type -- */
 
 static PyObject *state_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
@@ -118,10 +106,12 @@ static void state_dealloc(PyObject *object)
     Py_TYPE(object)->tp_free(object);
 }
 
-/* append(statements) */
-static PyObject *state_append(PyObject *self, PyObject *statements)
+/* append(transaction) */
+static PyObject *state_append(PyObject *self, PyObject *transaction)
 {
-    int is_unwritten = log_append_statements(self, statements);
+    if (Py_TYPE(transaction) != &Transaction_Type)
+        return PyErr_Format(PyExc_TypeError, "append() takes a Transaction, not %.100s", Py_TYPE(transaction)->tp_name);
+    int is_unwritten = log_append_transaction(self, &((TransactionObject *)transaction)->core);
     return is_unwritten < 0 ? NULL : PyBool_FromLong(is_unwritten);
 }
 

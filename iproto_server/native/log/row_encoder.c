@@ -9,6 +9,9 @@
  */
 #include "../native.h"
 
+/* The greatest sizes of a row's head, and of all that comes before its tuple or key. */
+enum { ROW_HEAD_MAX = 1 + 6 * (1 + UNSIGNED_SIZE_MAX) + 10, ROW_LEAD_MAX = ROW_HEAD_MAX + 3 + UNSIGNED_SIZE_MAX };
+
 enum { GROUP_LOCAL = 1 };
 
 typedef struct {
@@ -63,13 +66,6 @@ static uint8_t *put_body_lead(uint8_t *at, uint64_t type, uint64_t space_id)
     at = put_pair(at + 1, ROW_SPACE_ID, space_id);
     *at = type == BLOCK_DELETE ? ROW_KEY : ROW_TUPLE;
     return at + 1;
-}
-
-uint8_t *put_row_lead(uint8_t *at, const RowNumbers *numbers, uint64_t type, uint64_t space_id)
-{
-    uint64_t lsn = numbers->lsn + 1;
-    RowHead head = {type, numbers->replica_id, 0, lsn, lsn, ROW_COMMIT, numbers->timestamp};
-    return put_body_lead(put_row_head(at, &head), type, space_id);
 }
 
 /* -- transactions -- */

@@ -21,7 +21,7 @@ static Py_ssize_t append_to(PyObject *tree_of, const uint8_t *block, const Block
     PyObject *tree = PyObject_CallFunction(tree_of, "K", (unsigned long long)rows->space_id);
     if (!tree)
         return -1;
-    Py_ssize_t done = Py_TYPE(tree) == &Tree_Type ? tree_object_append(tree, block, rows, count) : 0;
+    Py_ssize_t done = index_of_object(tree) ? tree_object_append(tree, block, rows, count) : 0;
     Py_DECREF(tree);
     return done;
 }

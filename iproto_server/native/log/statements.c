@@ -3,38 +3,41 @@
  */
 #include "../native.h"
 
-enum { STATEMENT_SPACE, STATEMENT_KEY, STATEMENT_OLD, STATEMENT_NEW, STATEMENT_PRIMARY, STATEMENT_UNDO, STATEMENT_PARTS };
-
-#define PART(statement, part) PyTuple_GET_ITEM(statement, STATEMENT_##part)
-
-static int is_statement(PyObject *statement)
+/* The key of the row that a statement has removed, a new reference. NULL with an exception. */
+static PyObject *removed_key(const Statement *statement)
 {
-    if (know_class(KNOWN_SPACE) < 0)
-        return 0;
-    if (PyTuple_Check(statement) && PyTuple_GET_SIZE(statement) == STATEMENT_PARTS
-        && PyObject_TypeCheck(PART(statement, SPACE), known[KNOWN_SPACE]))
-        return 1;
-    PyErr_SetString(PyExc_TypeError, "a transaction is a list of Statement");
-    return 0;
+    PyObject *row = record_row(statement->old);
+    PyObject *key = row ? packed_primary_key(statement->owner, row) : NULL;
+    Py_XDECREF(row);
+    return key;
 }
 
-/* The bytes that are logged, a new reference: the new row, or the key of the old one. NULL with an exception. */
-static PyObject *logged_bytes(PyObject *statement)
+/* The same where the parts of the key are fields: cut out of the record. NULL without an exception if they are not. */
+static PyObject *cut_key(const Statement *statement)
 {
-    PyObject *old = PART(statement, OLD), *new = PART(statement, NEW);
-    PyObject *row = new == Py_None ? old : new;
-    if (!PyBytes_CheckExact(row))
-        return PyErr_Format(PyExc_TypeError, "a row is bytes, not %.100s", Py_TYPE(row)->tp_name);
-    return new == Py_None ? packed_primary_key(PART(statement, PRIMARY), old) : Py_NewRef(row);
+    KeyValue values[KEY_PARTS_MAX];
+    uint32_t fields[KEY_PARTS_MAX];
+    const KeyLayout *layout = statement->primary->tree.layout;
+    const Record *old = statement->old;
+    if (!layout)
+        return NULL;
+    for (int part = 0; part < layout->own; part++)
+        fields[part] = layout->parts[part].field_no;
+    size_t size = find_key(old->data + old->key_size, old->size - old->key_size, fields, layout->own, values);
+    PyObject *key = size ? PyBytes_FromStringAndSize(NULL, (Py_ssize_t)size) : NULL;
+    if (key)
+        put_key((uint8_t *)PyBytes_AS_STRING(key), values, layout->own);
+    return key;
 }
 
 /* A system row with an effect: the log knows whether it is logged as an INSERT, and whether it is local. */
-static int read_effect(PyObject *log, PyObject *statement, LogChange *change)
+static int read_effect(PyObject *log, const Transaction *transaction, size_t number, LogChange *change)
 {
     static PyObject *name;
     if (!name && !(name = PyUnicode_InternFromString("effect_of")))
         return -1;
-    PyObject *effect = PyObject_CallMethodOneArg(log, name, statement);
+    PyObject *statement = PySequence_GetItem((PyObject *)transaction_of(transaction), (Py_ssize_t)number);
+    PyObject *effect = statement ? PyObject_CallMethodOneArg(log, name, statement) : NULL;
     int is_insert = -1, is_local = -1;
     if (effect && PyTuple_Check(effect) && PyTuple_GET_SIZE(effect) == 2) {
         is_insert = PyObject_IsTrue(PyTuple_GET_ITEM(effect, 0));
@@ -42,6 +45,7 @@ static int read_effect(PyObject *log, PyObject *statement, LogChange *change)
     } else if (effect) {
         PyErr_SetString(PyExc_TypeError, "effect_of() returns whether a row is an INSERT, and whether it is local");
     }
+    Py_XDECREF(statement);
     Py_XDECREF(effect);
     if (is_insert < 0 || is_local < 0)
         return -1;
@@ -52,62 +56,59 @@ static int read_effect(PyObject *log, PyObject *statement, LogChange *change)
 }
 
 /* Returns 1; 0 if the statement is not logged; -1 with an exception. */
-static int read_statement(PyObject *log, PyObject *statement, LogChange *change)
+static int read_statement(PyObject *log, const Transaction *transaction, size_t number, LogChange *change)
 {
-    if (!is_statement(statement))
-        return -1;
-    PyObject *space = PART(statement, SPACE);
-    if (get_slot(space, &space_is_temporary) == Py_True)
+    const Statement *statement = transaction->all + number;
+    const Record *made = statement->made;
+    if (statement->space->is_temporary)
         return 0;
-    PyObject *bytes = logged_bytes(statement);
-    if (!bytes)
-        return -1;
     *change = (LogChange){
-        .type = PART(statement, NEW) == Py_None ? BLOCK_DELETE
-            : PART(statement, OLD) == Py_None   ? BLOCK_INSERT
-                                                : BLOCK_REPLACE,
-        .space_id = PyLong_AsUnsignedLongLong(get_slot(space, &space_id)),
-        .is_local = get_slot(space, &space_is_local) == Py_True,
-        .data = (const uint8_t *)PyBytes_AS_STRING(bytes),
-        .size = (size_t)PyBytes_GET_SIZE(bytes),
-        .owner = bytes,
+        .type = !made ? BLOCK_DELETE : statement->old ? BLOCK_REPLACE : BLOCK_INSERT,
+        .space_id = statement->space->id,
+        .is_local = statement->space->is_local,
     };
-    if (PyErr_Occurred() || (PART(statement, UNDO) != Py_None && read_effect(log, statement, change) < 0)) {
-        Py_DECREF(bytes);
+    if (made) {
+        change->data = made->data + made->key_size;
+        change->size = made->size - made->key_size;
+    } else {
+        PyObject *key = cut_key(statement);
+        if (!key && (PyErr_Occurred() || !(key = removed_key(statement))))
+            return -1;
+        change->data = (const uint8_t *)PyBytes_AS_STRING(key);
+        change->size = (size_t)PyBytes_GET_SIZE(key);
+        change->owner = key;
+    }
+    if (statement->effect && read_effect(log, transaction, number, change) < 0) {
+        Py_XDECREF(change->owner);
         return -1;
     }
     return 1;
 }
 
 /* Append the changes of the statements, for which there is room. */
-static int append_changes(PyObject *log, PyObject *statements, LogChange *changes)
+static int append_changes(PyObject *log, const Transaction *transaction, LogChange *changes)
 {
     Py_ssize_t count = 0;
     int done = 0;
-    for (Py_ssize_t place = 0; done >= 0 && place < PyList_GET_SIZE(statements); place++)
-        if ((done = read_statement(log, PyList_GET_ITEM(statements, place), changes + count)) > 0)
+    for (size_t number = 0; done >= 0 && number < transaction->count; number++)
+        if ((done = read_statement(log, transaction, number, changes + count)) > 0)
             count++;
     if (done >= 0)
         done = log_append(log, changes, count);
     while (count)
-        Py_DECREF(changes[--count].owner);
+        Py_XDECREF(changes[--count].owner);
     return done;
 }
 
-int log_append_statements(PyObject *log, PyObject *statements)
+int log_append_transaction(PyObject *log, const Transaction *transaction)
 {
     enum { FEW = 8 };
     LogChange few[FEW], *changes = few;
-    if (!PyList_CheckExact(statements)) {
-        PyErr_SetString(PyExc_TypeError, "a transaction is a list of Statement");
-        return -1;
-    }
-    Py_ssize_t count = PyList_GET_SIZE(statements);
-    if (count > FEW && !(changes = PyMem_New(LogChange, (size_t)count))) {
+    if (transaction->count > FEW && !(changes = PyMem_New(LogChange, transaction->count))) {
         PyErr_NoMemory();
         return -1;
     }
-    int done = append_changes(log, statements, changes);
+    int done = append_changes(log, transaction, changes);
     if (changes != few)
         PyMem_Free(changes);
     return done;

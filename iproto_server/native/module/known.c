@@ -3,7 +3,6 @@
 
 PyTypeObject *known[KNOWN_COUNT];
 
-Slot space_id = {"id"}, space_is_temporary = {"is_temporary"}, space_is_local = {"is_local"};
 Slot session_id = {"id"}, session_sync = {"sync"}, session_credentials = {"credentials"};
 Slot sessions_current = {"current"}, sessions_background = {"background"};
 Slot credentials_universe = {"universe"};
@@ -23,10 +22,6 @@ static const struct {
     const char *module, *name;
     Slot *slots[20];
 } classes[KNOWN_COUNT] = {
-    [KNOWN_SPACE] = {"iproto_server.box.memtx.space_def", "SpaceDefinition", {
-        &space_id, &space_is_temporary, &space_is_local}},
-    [KNOWN_MANAGER] = {"iproto_server.box.txn.transaction", "TransactionManager", {NULL}},
-    [KNOWN_COMMITTED] = {"iproto_server.box.txn.statement", "Committed", {NULL}},
     [KNOWN_SESSION] = {"iproto_server.box.access.session", "Session", {&session_id, &session_sync, &session_credentials}},
     [KNOWN_SESSIONS] = {"iproto_server.box.access.session", "SessionFacade", {&sessions_current, &sessions_background}},
     [KNOWN_CREDENTIALS] = {"iproto_server.box.access.access_control", "Credentials", {&credentials_universe}},

@@ -6,7 +6,7 @@
 #include "../native.h"
 
 static MethodTable *const tables[] = {
-    &read_space_methods, &stored_space_methods, &index_face_methods, &space_face_methods, &spaces_facade_methods,
+    &index_face_methods, &space_face_methods, &spaces_facade_methods,
     &indexes_facade_methods, &box_methods, &sessions_methods, &connection_methods,
     &two_way_dict_methods,
 };

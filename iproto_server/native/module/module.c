@@ -16,7 +16,6 @@ typedef PyObject *(*Fast)(PyObject *, PyObject *const *, Py_ssize_t);
 static PyMethodDef twins[] = {
     METHOD("unpack", native_unpack, "Unpack exactly one value."),
     METHOD("pack", native_pack, "Pack a value."),
-    METHOD("change_entries", native_change_entries, "Change the entries of a row in all indexes."),
     METHOD("carry_out_until", native_carry_out_until, "Carry out requests until a time."),
     METHOD("pack_map", native_pack_map, "Pack the map of a tuple."),
     METHOD("send_outputs", native_send_outputs, "Have connections send all their responses."),
@@ -28,7 +27,6 @@ static PyMethodDef twins[] = {
     METHOD("encode_result", native_encode_result, "Encode what a procedure returned."),
     METHOD("encode_response", native_encode_response, "Encode a response."),
     METHOD("set_hook", native_set_hook, "Set what compiled code calls."),
-    METHOD("quick_index", native_quick_index, "Make what compiled code needs of an index."),
     METHOD("assign", native_assign, "Replace a field of a row."),
     METHOD("apply_request", native_apply_request, "Apply the operations of a request."),
     METHOD("quick_row_key", native_row_key, "Make what encodes the key of a row."),
@@ -47,6 +45,7 @@ static PyMethodDef twins[] = {
 static PyTypeObject *const types[] = {
     &Raw_Type,
     &Tuple_Type,
+    &Format_Type,
     &TupleMap_Type,
     &Request_Type,
     &RowKey_Type,
@@ -54,9 +53,12 @@ static PyTypeObject *const types[] = {
     &RowCheck_Type,
     &Tree_Type,
     &TreeView_Type,
-    &QuickIndex_Type,
     &Handle_Type,
-    &CommittedChange_Type,
+    &Manager_Type,
+    &Transaction_Type,
+    &Savepoint_Type,
+    &Space_Type,
+    &Triggers_Type,
     &Traffic_Type,
     &Output_Type,
     &LogRows_Type,
@@ -124,7 +126,11 @@ PyMODINIT_FUNC PyInit__native(void)
     for (size_t place = 0; place < sizeof types / sizeof *types; place++)
         if (PyType_Ready(types[place]) < 0)
             return NULL;
+    if (prepare_statements() < 0)
+        return NULL;
     PyObject *module = PyModule_Create(&definition);
+    if (module && PyModule_AddType(module, statement_type) < 0)
+        Py_CLEAR(module);
     if (module && PyModule_AddFunctions(module, twins) < 0)
         Py_CLEAR(module);
     for (size_t place = 0; module && place < sizeof types / sizeof *types; place++)

@@ -32,12 +32,11 @@ FUNCTION(native_set_hook);
 
 /* known.c: the Python classes that the road of a request goes through; NULL until there is one */
 enum {
-    KNOWN_SPACE, KNOWN_MANAGER, KNOWN_COMMITTED, KNOWN_SESSION, KNOWN_SESSIONS, KNOWN_CREDENTIALS,
+    KNOWN_SESSION, KNOWN_SESSIONS, KNOWN_CREDENTIALS,
     KNOWN_PROCEDURE, KNOWN_WAITER, KNOWN_CONNECTION, KNOWN_BATCH, KNOWN_CATALOG,
     KNOWN_CALLS, KNOWN_COUNT
 };
 extern PyTypeObject *known[KNOWN_COUNT];
-extern Slot space_id, space_is_temporary, space_is_local;
 extern Slot session_id, session_sync, session_credentials, sessions_current, sessions_background;
 extern Slot credentials_universe, procedure_name, procedure_function, procedure_is_async;
 extern Slot connection_server, connection_output, connection_held_size,
@@ -60,7 +59,7 @@ typedef struct {
     Method *methods;
     int count;
 } MethodTable;
-extern MethodTable stored_space_methods, read_space_methods, space_face_methods, index_face_methods,
+extern MethodTable space_face_methods, index_face_methods,
     spaces_facade_methods, indexes_facade_methods, box_methods, sessions_methods, connection_methods,
     two_way_dict_methods;
 
@@ -81,8 +80,7 @@ PyObject *call_python(const Method *method, PyObject *self, PyObject *const *arg
 
 /* module.c: the Python functions that the compiled ones fall back on, in the order of the table there. */
 enum {
-    PYTHON_UNPACK, PYTHON_PACK,
-    PYTHON_CHANGE_ENTRIES, PYTHON_CARRY_OUT_UNTIL, PYTHON_PACK_MAP, PYTHON_COUNT
+    PYTHON_UNPACK, PYTHON_PACK, PYTHON_CARRY_OUT_UNTIL, PYTHON_PACK_MAP, PYTHON_COUNT
 };
 extern PyObject *python_functions[PYTHON_COUNT];
 

@@ -30,8 +30,7 @@ int schema_version(Handle *self, uint32_t *version)
 /* The session of a connection, if it may begin a request now: borrowed; NULL (maybe with an exception) if not. */
 PyObject *session_of(Handle *self, PyObject *connection)
 {
-    if (MANAGER(self->manager, TAKE_OUT) != Py_None || MANAGER(self->manager, INTERACTIVE) != Py_None
-        || MANAGER(self->manager, STATEMENTS) != Py_None)
+    if (!manager_is_idle((ManagerObject *)self->manager))
         return NULL;
     PyObject *session;
     if (is_plain_connection(connection))
@@ -81,7 +80,7 @@ int note_request(Handle *self, uint64_t type, PyObject *session, uint64_t sync)
 
 int begin_request(Handle *self, PyObject *session, uint64_t sync)
 {
-    set_slot(self->manager, manager_slots + MANAGER_HAS_LOGGED, Py_False);
+    ((ManagerObject *)self->manager)->has_logged = 0;
     set_slot(self->sessions, &sessions_current, session);
     return set_last_sync(self) < 0 ? -1 : set_sync(session, sync);
 }
@@ -114,9 +113,6 @@ PyObject *handle_space(Handle *self, uint64_t number)
         self->space_number = number;
     }
     PyObject *space = spaces && PyDict_CheckExact(spaces) ? PyDict_GetItemWithError(spaces, self->space_key) : NULL;
-    /* The key in the dict is the space's own number: what is the same object need not be compared. */
-    if (space && Py_TYPE(space) == stored_space_type && get_slot(space, &space_id) != self->space_key)
-        Py_SETREF(self->space_key, Py_NewRef(get_slot(space, &space_id)));
     return space;
 }
 
@@ -226,18 +222,16 @@ static PyObject *call_function(Handle *self, PyObject *function, PyObject *argum
 /* Call a procedure as one transaction. Returns NULL with an exception. */
 static PyObject *run(Handle *self, PyObject *procedure, PyObject *arguments)
 {
-    PyObject *statements = PyList_New(0);
-    if (!statements)
+    ManagerObject *manager = (ManagerObject *)self->manager;
+    if (manager_begin(manager) < 0)
         return NULL;
-    set_slot(self->manager, manager_slots + MANAGER_STATEMENTS, statements);
-    Py_DECREF(statements);
     PyObject *result = call_function(self, get_slot(procedure, &procedure_function), arguments);
     if (result) {
-        if (commit(self->manager) < 0)
+        if (manager_commit(manager) < 0)
             Py_CLEAR(result);
         return result;
     }
-    roll_back(self->manager);
+    manager_rollback(manager);
     return NULL;
 }
 
@@ -380,7 +374,7 @@ static int handle_ping(Handle *self, PyObject *connection, uint64_t sync, Positi
     PyObject *session = at == end || (skip_value(&at, end, 0) && at == end) ? session_of(self, connection) : NULL;
     if (!session || schema_version(self, &version) < 0)
         return PyErr_Occurred() ? -1 : 0;
-    set_slot(self->manager, manager_slots + MANAGER_HAS_LOGGED, Py_False);
+    ((ManagerObject *)self->manager)->has_logged = 0;
     if (note_request(self, REQUEST_PING, session, sync) < 0)
         return -1;
     Buffer *buffer = response_begin(&response, connection);
@@ -476,7 +470,7 @@ FUNCTION(native_quick_handle)
     if (know_classes() < 0 || make_names() < 0)
         return NULL;
     if (count != 8 || Py_TYPE(args[2]) != known[KNOWN_CALLS] || !PyDict_CheckExact(args[3])
-        || Py_TYPE(args[5]) != known[KNOWN_MANAGER] || Py_TYPE(args[6]) != known[KNOWN_SESSIONS]
+        || !PyObject_TypeCheck(args[5], &Manager_Type) || Py_TYPE(args[6]) != known[KNOWN_SESSIONS]
         || Py_TYPE(args[7]) != known[KNOWN_CATALOG]) {
         PyErr_SetString(PyExc_TypeError, "quick_handle() takes what a dispatcher has");
         return NULL;

@@ -1,68 +1,68 @@
-/* Requests for rows: the twin of server/requests/dml.py, for somebody who may read and change everything, and spaces
- * that are usual (spaces.c).
- */
+/* Fast path for requests for rows, for users who may read and change everything. */
 #include "../native.h"
 
 enum { READ = 1, WRITE = 2 };
 
 /* -- each of them, with Tuples; a list of rows, or a row, or None; NULL, maybe without an exception -- */
 
-static PyObject *select_rows(const RowRequest *request, PyObject *index_id)
+static SpaceObject *space_of(const RowRequest *request)
 {
-    enum { LAST_ITERATOR = 12 };
-    PyObject *iterator = PyLong_FromUnsignedLong(request->iterator), *offset = PyLong_FromUnsignedLong(request->offset);
-    PyObject *limit = PyLong_FromUnsignedLong(request->limit), *rows = NULL;
-    if (iterator && offset && limit && request->iterator <= LAST_ITERATOR)
-        rows = space_select(request->space, index_id, iterator, offset, limit, &request->key);
-    Py_XDECREF(iterator);
-    Py_XDECREF(offset);
-    Py_XDECREF(limit);
-    return rows;
+    return (SpaceObject *)request->space;
+}
+
+static PyObject *select_rows(const RowRequest *request)
+{
+    return space_select(space_of(request), request->index_id, request->iterator, request->offset, request->limit,
+                        &request->key);
 }
 
 static PyObject *row_of(const RowRequest *request)
 {
     Span tuple = request->tuple;
     PyObject *raw = PyBytes_FromStringAndSize((const char *)tuple.at, tuple.end - tuple.at);
-    PyObject *row = raw ? new_tuple(raw, SPACE(request->space, FORMAT), NULL) : NULL;
+    PyObject *row = raw ? new_tuple(raw, space_of(request)->format, NULL) : NULL;
     Py_XDECREF(raw);
     return row;
 }
 
 static PyObject *store_row(const RowRequest *request, int is_insert)
 {
-    PyObject *row = row_of(request), *stored = row ? space_store(request->space, row, is_insert) : NULL;
+    PyObject *row = row_of(request), *stored = row ? space_store(space_of(request), row, is_insert, 1, 0) : NULL;
     Py_XDECREF(row);
     return stored;
 }
 
-static PackedOperations operations_of(const RowRequest *request, Span operations)
+static PyObject *update_row_of(const RowRequest *request)
 {
-    PyObject *names = format_names(SPACE(request->space, FORMAT));
-    return (PackedOperations){operations.at, operations.end, request->index_base, names};
-}
-
-static PyObject *update_row_of(const RowRequest *request, PyObject *index_id)
-{
-    PackedOperations operations = operations_of(request, request->tuple);
-    return space_update_packed(request->space, index_id, &request->key, &operations);
+    UpdateOperations read;
+    PackedOperations packed = {request->tuple.at, request->tuple.end, request->index_base, space_of(request)->names};
+    ChangeCall call = {.packed = &packed};
+    int is_known = read_packed_operations(&read, &packed);
+    if (PyErr_Occurred())
+        return NULL;
+    return space_update(space_of(request), request->index_id, &request->key, &call, is_known ? &read : NULL);
 }
 
 static PyObject *upsert_row(const RowRequest *request)
 {
-    PackedOperations operations = operations_of(request, request->operations);
-    PyObject *row = row_of(request), *done = row ? space_upsert_packed(request->space, row, &operations) : NULL;
+    UpdateOperations read;
+    Span operations = request->operations;
+    PackedOperations packed = {operations.at, operations.end, request->index_base, space_of(request)->names};
+    ChangeCall call = {.packed = &packed};
+    int is_known = read_packed_operations(&read, &packed);
+    PyObject *row = PyErr_Occurred() ? NULL : row_of(request);
+    PyObject *done = row ? space_upsert(space_of(request), row, 1, &call, is_known ? &read : NULL) : NULL;
     Py_XDECREF(row);
     return done;
 }
 
-static PyObject *carry_out(const RowRequest *request, PyObject *index_id)
+static PyObject *carry_out(const RowRequest *request)
 {
     switch (request->type) {
-    case REQUEST_SELECT: return select_rows(request, index_id);
-    case REQUEST_UPDATE: return update_row_of(request, index_id);
+    case REQUEST_SELECT: return select_rows(request);
+    case REQUEST_UPDATE: return update_row_of(request);
     case REQUEST_UPSERT: return upsert_row(request);
-    case REQUEST_DELETE: return space_delete(request->space, index_id, &request->key);
+    case REQUEST_DELETE: return space_delete(space_of(request), request->index_id, &request->key);
     default: return store_row(request, request->type == REQUEST_INSERT);
     }
 }
@@ -111,9 +111,7 @@ static int answer_result(const RowRequest *request, Response *response, PyObject
 /* Write the response with Tuples. Returns 1; 0 unknown; -1 with an exception. */
 static int respond(const RowRequest *request, Response *response)
 {
-    PyObject *index_id = PyLong_FromUnsignedLong(request->index_id);
-    PyObject *answer = index_id ? carry_out(request, index_id) : NULL;
-    Py_XDECREF(index_id);
+    PyObject *answer = carry_out(request);
     if (answer && request->type == REQUEST_SELECT && PyList_CheckExact(answer)
         && may_send(request->connection, total_size(answer)) <= 0)
         Py_CLEAR(answer); /* Python lets the request wait */
@@ -143,7 +141,7 @@ static int respond_aloud(Handle *self, PyObject *session, const RowRequest *requ
 
 static int answer_request(Handle *self, PyObject *session, RowRequest *request)
 {
-    set_slot(self->manager, manager_slots + MANAGER_HAS_LOGGED, Py_False);
+    ((ManagerObject *)self->manager)->has_logged = 0;
     Response response;
     PyObject *refusal = NULL;
     int done = request->type == REQUEST_SELECT ? select_response(request, &response) : change_response(request, &response);
@@ -191,7 +189,7 @@ static int find_space(Handle *self, RowRequest *request)
     if (schema_version(self, &request->schema_version) < 0)
         return -1;
     request->space = handle_space(self, request->space_id);
-    return request->space && Py_TYPE(request->space) == stored_space_type;
+    return request->space && as_space(request->space) && !space_of(request)->is_custom;
 }
 
 int handle_rows(Handle *self, PyObject *connection, const Header *header, Position at, Position end)

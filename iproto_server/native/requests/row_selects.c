@@ -18,14 +18,14 @@ static int find_one(Tree *tree, const KeyBuffer *key, PackedRow *row)
     return 1;
 }
 
-static int find_rows(const RowRequest *request, Quick *quick, PackedRow *rows)
+static int find_rows(const RowRequest *request, TreeObject *quick, PackedRow *rows)
 {
     KeyBuffer key;
     key.data = NULL;
     key.size = 0;
     int values, found = TREE_ROWS_UNKNOWN;
     if (request_key(quick, &request->key, &key, &values) > 0) {
-        Tree *tree = tree_object_core(quick->tree);
+        Tree *tree = &quick->index->tree;
         int is_one = request->iterator == TREE_EQ && !request->offset && quick->is_exact
             && values == client_key_parts(quick->encode_key);
         if (is_one)
@@ -41,8 +41,7 @@ static int find_rows(const RowRequest *request, Quick *quick, PackedRow *rows)
 int select_response(RowRequest *request, Response *response)
 {
     PackedRow rows[TREE_SELECT_MAX];
-    int is_primary;
-    Quick *quick = space_index(request->space, request->index_id, &is_primary);
+    TreeObject *quick = space_index((SpaceObject *)request->space, request->index_id);
     if (!quick || request->iterator >= TREE_ITERATORS || !request->limit)
         return 0;
     int count = request->found = find_rows(request, quick, rows);

@@ -2,12 +2,13 @@
 #include "../native.h"
 
 static PyTypeObject *space_type, *index_type, *facade_type, *session_type, *user_type;
-enum { FACE_CORE, FACE_SESSION, FACE_TRANSACTIONS, FACE_SLOTS };
-static Slot face[FACE_SLOTS] = {{"_core", 0}, {"_session", 0}, {"_transactions", 0}};
+enum { FACE_CORE, FACE_SESSION, FACE_EXEMPTS_UPDATES, FACE_EXEMPTS_NEW_ROWS, FACE_SLOTS };
+static Slot face[FACE_SLOTS] = {
+    {"_core", 0}, {"_session", 0}, {"exempts_updates", 0}, {"exempts_new_rows", 0},
+};
 enum { INDEX_ID, INDEX_SPACE, INDEX_SLOTS };
 static Slot index_slots[INDEX_SLOTS] = {{"id", 0}, {"space", 0}};
 static Slot current = {"current", 0}, credentials = {"credentials", 0}, universe = {"universe", 0};
-static PyObject *primary_number;
 
 #define READ_WRITE_USAGE 19 /* what Space asks of its caller */
 
@@ -31,27 +32,25 @@ static int may_all(PyObject *space)
     return !overflow && bits > 0 && (bits & READ_WRITE_USAGE) == READ_WRITE_USAGE;
 }
 
-/* The inner side of a space that exists, borrowed, whoever asks; NULL, without an exception, where Python has to
- * look. */
-static PyObject *present_core(PyObject *space)
+/* The engine's space of a facade if it exists and nothing has to be done first, borrowed; NULL, without an exception,
+ * where Python has to look. */
+static SpaceObject *present_core(PyObject *space)
 {
-    PyObject *core = get_slot(space, face + FACE_CORE), *manager = core ? space_manager(core) : NULL;
-    int is_usual = manager && manager == get_slot(space, face + FACE_TRANSACTIONS)
-        && MANAGER(manager, TAKE_OUT) == Py_None && SPACE(core, DROPPED) == Py_False;
-    return is_usual ? core : NULL;
+    PyObject *object = get_slot(space, face + FACE_CORE);
+    SpaceObject *core = object ? as_space(object) : NULL;
+    return core && !core->is_custom && core->manager->take_out == Py_None && !core->is_dropped ? core : NULL;
 }
 
 /* The same for a caller who may read and change it, a new reference. */
-static PyObject *core_of(PyObject *space)
+static SpaceObject *core_of(PyObject *space)
 {
-    return space && Py_TYPE(space) == space_type && may_all(space) ? Py_XNewRef(present_core(space)) : NULL;
+    return space && Py_TYPE(space) == space_type && may_all(space) ? (SpaceObject *)Py_XNewRef(present_core(space)) : NULL;
 }
 
 PyObject *facade_indexes(PyObject *space)
 {
-    PyObject *core = Py_TYPE(space) == space_type ? present_core(space) : NULL;
-    PyObject *indexes = core ? SPACE(core, INDEXES) : NULL;
-    return indexes && PyDict_CheckExact(indexes) ? indexes : NULL;
+    SpaceObject *core = Py_TYPE(space) == space_type ? present_core(space) : NULL;
+    return core ? core->indexes : NULL;
 }
 
 PyObject *new_index_facade(PyObject *space, PyObject *number)
@@ -121,66 +120,103 @@ static PyObject *row_of(PyObject *values, PyObject *format)
     return row;
 }
 
-/* -- what is done -- */
+/* -- what is done: new references; NULL, maybe without an exception -- */
+
+static int exempts(PyObject *space, int slot)
+{
+    return get_slot(space, face + slot) == Py_True;
+}
 
 static PyObject *store(PyObject *space, PyObject *values, int is_insert)
 {
-    PyObject *core = core_of(space), *stored = NULL;
-    PyObject *row = core ? row_of(values, SPACE(core, FORMAT)) : NULL;
-    if (row)
-        stored = space_store(core, row, is_insert);
+    SpaceObject *core = core_of(space);
+    PyObject *row = core ? row_of(values, core->format) : NULL, *stored = NULL;
+    if (row) /* a Tuple that was given may be of bytes that a client has sent */
+        stored = space_store(core, row, is_insert, Py_TYPE(values) != &Tuple_Type, exempts(space, FACE_EXEMPTS_NEW_ROWS));
     Py_XDECREF(row);
-    Py_XDECREF(core);
+    Py_XDECREF((PyObject *)core);
     return stored;
 }
 
 /* A row that was found, as a Tuple. */
-static PyObject *found_row(PyObject *core, PyObject *raw)
+static PyObject *found_row(SpaceObject *core, PyObject *raw)
 {
     if (!raw || raw == Py_None)
         return raw;
-    PyObject *row = stored_tuple(raw, SPACE(core, FORMAT));
+    PyObject *row = stored_tuple(raw, core->format);
     Py_DECREF(raw);
     return row;
 }
 
-typedef PyObject *(*Lookup)(PyObject *space, PyObject *index_id, const Key *key);
+typedef PyObject *(*Lookup)(SpaceObject *space, uint64_t index_id, const Key *key);
 
-static PyObject *look_up(PyObject *space, PyObject *index_id, PyObject *const *given, Lookup lookup)
+static PyObject *look_up(PyObject *space, uint64_t index_id, PyObject *const *given, Lookup lookup)
 {
     Key key;
-    PyObject *core = read_key(given, &key) ? core_of(space) : NULL;
+    SpaceObject *core = read_key(given, &key) ? core_of(space) : NULL;
     PyObject *row = core ? found_row(core, lookup(core, index_id, &key)) : NULL;
-    Py_XDECREF(core);
+    Py_XDECREF((PyObject *)core);
     return row;
 }
 
-static PyObject *delete(PyObject *space, PyObject *index_id, PyObject *const *given)
+/* The first row of an index with an order. */
+static PyObject *find_lowest(SpaceObject *space, uint64_t index_id, const Key *key)
+{
+    TreeObject *index = space_index(space, index_id);
+    return index && index->is_ordered ? space_first(space, index_id, key) : NULL;
+}
+
+static PyObject *delete(PyObject *space, uint64_t index_id, PyObject *const *given)
 {
     Key key;
-    PyObject *core = read_key(given, &key) ? core_of(space) : NULL;
+    SpaceObject *core = read_key(given, &key) ? core_of(space) : NULL;
     PyObject *row = core ? space_delete(core, index_id, &key) : NULL;
-    Py_XDECREF(core);
+    Py_XDECREF((PyObject *)core);
     return row;
 }
 
-static PyObject *update(PyObject *space, PyObject *index_id, PyObject *const *args)
+/* Read operations of a procedure. Returns whether the engine knows them, otherwise Python does; -1 with an exception. */
+static int read_operations(UpdateOperations *read, Buffer *buffer, SpaceObject *core, PyObject *given, ChangeCall *call)
+{
+    int is_known = read_given_operations(read, buffer, core, given);
+    if (!is_known && !PyErr_Occurred())
+        call->operations = PyObject_CallMethod((PyObject *)core, "parse_operations", "(O)", given);
+    return PyErr_Occurred() ? -1 : is_known;
+}
+
+static PyObject *update(PyObject *space, uint64_t index_id, PyObject *const *args)
 {
     Key key;
-    PyObject *core = read_key(args, &key) ? core_of(space) : NULL;
-    PyObject *row = core ? space_update_given(core, index_id, &key, args[1]) : NULL;
-    Py_XDECREF(core);
+    UpdateOperations read;
+    Buffer buffer;
+    SpaceObject *core = read_key(args, &key) ? core_of(space) : NULL;
+    if (!core)
+        return NULL;
+    buffer_init(&buffer);
+    ChangeCall call = {.given = args[1], .is_exempt = exempts(space, FACE_EXEMPTS_UPDATES)};
+    int is_known = read_operations(&read, &buffer, core, args[1], &call);
+    PyObject *row = is_known < 0 ? NULL : space_update(core, index_id, &key, &call, is_known ? &read : NULL);
+    buffer_free(&buffer);
+    Py_DECREF((PyObject *)core);
     return row;
 }
 
 static PyObject *upsert(PyObject *space, PyObject *values, PyObject *operations)
 {
-    PyObject *core = core_of(space), *done = NULL;
-    PyObject *row = core ? row_of(values, SPACE(core, FORMAT)) : NULL;
-    if (row)
-        done = space_upsert_given(core, row, operations);
+    UpdateOperations read;
+    Buffer buffer;
+    SpaceObject *core = core_of(space);
+    PyObject *row = core ? row_of(values, core->format) : NULL, *done = NULL;
+    if (row) {
+        buffer_init(&buffer);
+        ChangeCall call = {.given = operations};
+        int is_known = read_operations(&read, &buffer, core, operations, &call);
+        if (is_known >= 0)
+            done = space_upsert(core, row, Py_TYPE(values) != &Tuple_Type, &call, is_known ? &read : NULL);
+        buffer_free(&buffer);
+    }
     Py_XDECREF(row);
-    Py_XDECREF(core);
+    Py_XDECREF((PyObject *)core);
     return done;
 }
 
@@ -204,8 +240,7 @@ static int prepare_index(PyTypeObject *type)
 {
     if (index_type == type)
         return 0;
-    if (!(primary_number = PyLong_FromLong(0))
-        || find_slots((PyObject *)type, index_slots, INDEX_SLOTS) < 0)
+    if (find_slots((PyObject *)type, index_slots, INDEX_SLOTS) < 0)
         return -1;
     index_type = (PyTypeObject *)Py_NewRef(type);
     return 0;
@@ -232,12 +267,12 @@ METHOD_FUNCTION(method_space_replace)
 
 METHOD_FUNCTION(method_space_get)
 {
-    ANSWER(IS_CALLED_WITH(1) ? look_up(self, primary_number, args, space_find) : NULL, space_methods[SPACE_GET]);
+    ANSWER(IS_CALLED_WITH(1) ? look_up(self, 0, args, space_find) : NULL, space_methods[SPACE_GET]);
 }
 
 METHOD_FUNCTION(method_space_update)
 {
-    ANSWER(IS_CALLED_WITH(2) ? update(self, primary_number, args) : NULL, space_methods[SPACE_UPDATE]);
+    ANSWER(IS_CALLED_WITH(2) ? update(self, 0, args) : NULL, space_methods[SPACE_UPDATE]);
 }
 
 METHOD_FUNCTION(method_space_upsert)
@@ -247,16 +282,17 @@ METHOD_FUNCTION(method_space_upsert)
 
 METHOD_FUNCTION(method_space_delete)
 {
-    ANSWER(IS_CALLED_WITH(1) ? delete(self, primary_number, args) : NULL, space_methods[SPACE_DELETE]);
+    ANSWER(IS_CALLED_WITH(1) ? delete(self, 0, args) : NULL, space_methods[SPACE_DELETE]);
 }
 
 /* The number of an index, after its space. */
-#define OF_INDEX(self) get_slot(self, index_slots + INDEX_SPACE), get_slot(self, index_slots + INDEX_ID)
+#define OF_INDEX(self) get_slot(self, index_slots + INDEX_SPACE), PyLong_AsUnsignedLongLong(get_slot(self, index_slots + INDEX_ID))
 
 static int is_index(PyObject *self)
 {
+    int overflow;
     PyObject *number = Py_TYPE(self) == index_type ? get_slot(self, index_slots + INDEX_ID) : NULL;
-    return number && PyLong_CheckExact(number);
+    return number && PyLong_CheckExact(number) && PyLong_AsLongAndOverflow(number, &overflow) >= 0;
 }
 
 METHOD_FUNCTION(method_index_get)
@@ -277,7 +313,7 @@ METHOD_FUNCTION(method_index_min)
 {
     int is_known = (IS_CALLED_WITH(0) || IS_CALLED_WITH(1)) && is_index(self);
     PyObject *const *key = count ? args : &no_key;
-    ANSWER(is_known ? look_up(OF_INDEX(self), key, space_first) : NULL, index_methods[INDEX_MIN]);
+    ANSWER(is_known ? look_up(OF_INDEX(self), key, find_lowest) : NULL, index_methods[INDEX_MIN]);
 }
 
 METHOD_FUNCTION(method_index_max)

@@ -1,69 +1,80 @@
-/* Rows of a space that are looked up by a key: the twin of box.indexed_space.IndexedSpace. */
+/* Rows of a space that are looked up by keys. */
 #include "../native.h"
 
-/* An index of a space, borrowed, that nobody wants to know reads of; NULL where Python has to see to it. */
-Quick *space_index(PyObject *space, uint64_t index_id, int *is_primary)
+/* -- indexes and keys -- */
+
+/* The index with a number, borrowed; NULL, maybe with an exception, if there is none. */
+static TreeObject *find_index(const SpaceObject *space, uint64_t index_id)
 {
-    PyObject *manager = space_manager(space);
-    if (!manager || MANAGER(manager, INTERACTIVE) != Py_None)
-        return NULL;
-    PyObject *indexes = SPACE(space, INDEXES), *index = NULL;
-    if ((*is_primary = !index_id))
-        index = SPACE(space, PRIMARY);
-    else if (indexes && PyDict_CheckExact(indexes)) {
-        PyObject *key = PyLong_FromUnsignedLongLong(index_id);
-        index = key ? PyDict_GetItemWithError(indexes, key) : NULL;
-        Py_XDECREF(key);
+    if (!index_id)
+        return (TreeObject *)space->primary;
+    PyObject *key = PyLong_FromUnsignedLongLong(index_id);
+    PyObject *index = key && space->indexes ? PyDict_GetItemWithError(space->indexes, key) : NULL;
+    Py_XDECREF(key);
+    return (TreeObject *)index;
+}
+
+/* The same; the exception is BoxError NO_SUCH_INDEX_ID. */
+static TreeObject *require_index(SpaceObject *space, uint64_t index_id)
+{
+    TreeObject *index = find_index(space, index_id);
+    if (!index && !PyErr_Occurred()) {
+        PyObject *found = PyObject_CallMethod((PyObject *)space, "index", "K", (unsigned long long)index_id);
+        Py_XDECREF(found);
+        if (found)
+            PyErr_SetString(PyExc_RuntimeError, "an index is there and is not");
     }
-    return index ? quick_of(index) : NULL;
+    return index;
 }
 
-/* The same; the number is an int. */
-static Quick *index_of(PyObject *space, PyObject *index_id, int *is_primary)
+TreeObject *space_index(SpaceObject *space, uint64_t index_id)
 {
-    int overflow;
-    long number = PyLong_CheckExact(index_id) ? PyLong_AsLongAndOverflow(index_id, &overflow) : -1;
-    return number < 0 ? NULL : space_index(space, (uint64_t)number, is_primary);
+    if (space->is_custom || space->manager->interactive != Py_None)
+        return NULL;
+    TreeObject *index = find_index(space, index_id);
+    return index ? quick_of((PyObject *)index) : NULL;
 }
 
-/* The row of a primary key, a new reference. Returns 1; 0 where Python has to look; -1 with an exception. */
-static int find_row(PyObject *space, PyObject *primary_key, PyObject **row)
+/* The values of a key, a new list. */
+static PyObject *key_list(const Key *key)
 {
-    PyObject *primary = SPACE(space, PRIMARY);
-    Quick *quick = primary ? quick_of(primary) : NULL;
-    *row = quick ? tree_object_get(quick->tree, primary_key) : NULL;
-    return PyErr_Occurred() ? -1 : quick != NULL;
+    if (key->packed) {
+        PyObject *raw = PyBytes_FromStringAndSize((const char *)key->packed, key->end - key->packed);
+        PyObject *list = raw ? unpack_array(raw) : NULL;
+        Py_XDECREF(raw);
+        return list;
+    }
+    PyObject *list = PyList_New(key->count);
+    for (Py_ssize_t place = 0; list && place < key->count; place++)
+        PyList_SET_ITEM(list, place, Py_NewRef(key->values[place]));
+    return list;
 }
 
-/* The primary key and the row of an encoded whole key; as `space_locate`. */
-static int locate(PyObject *space, Quick *quick, int is_primary, PyObject *encoded, PyObject **primary_key,
-                  PyObject **row)
+static int use_bytes(KeyBuffer *encoded, PyObject *bytes)
 {
-    int is_known = is_primary ? 0 : tree_object_get_both(quick->tree, encoded, primary_key, row);
-    if (is_known)
-        return is_known;
-    *row = NULL;
-    *primary_key = is_primary ? Py_NewRef(encoded) : tree_object_get(quick->tree, encoded);
-    if (!*primary_key)
-        return PyErr_Occurred() ? -1 : 1;
-    is_known = find_row(space, *primary_key, row);
-    if (is_known <= 0)
-        Py_CLEAR(*primary_key);
-    return is_known;
+    if (!bytes)
+        return -1;
+    int failed = PyBytes_CheckExact(bytes)
+        ? key_buffer_set(encoded, (const uint8_t *)PyBytes_AS_STRING(bytes), (size_t)PyBytes_GET_SIZE(bytes)) < 0 : 1;
+    Py_DECREF(bytes);
+    if (failed && !PyErr_Occurred())
+        PyErr_NoMemory();
+    return failed ? -1 : 0;
 }
 
-/* Encode a client's key; NULL, without an exception, where Python has to look at it. */
-static PyObject *encode_key(Quick *quick, const Key *key, Py_ssize_t *count)
+/* Encode a key by a method of the index, which refuses what does not fit. */
+static int encode_by_python(TreeObject *index, const char *method, const Key *key, KeyBuffer *encoded)
 {
-    *count = key->count;
-    return key->packed ? tree_object_client_key(quick->tree, key->packed, key->end, count)
-                       : client_key(quick->encode_key, key->values, key->count);
+    PyObject *list = key_list(key);
+    PyObject *bytes = list ? PyObject_CallMethod((PyObject *)index, method, "(O)", list) : NULL;
+    Py_XDECREF(list);
+    return use_bytes(encoded, bytes);
 }
 
-int request_key(Quick *quick, const Key *key, KeyBuffer *encoded, int *values)
+int request_key(TreeObject *index, const Key *key, KeyBuffer *encoded, int *values)
 {
-    const Tree *tree = tree_object_core(quick->tree);
-    if (!tree || !tree->layout || !key->packed)
+    const Tree *tree = &index->index->tree;
+    if (!tree->layout || !key->packed)
         return 0;
     int done = key_of_values(tree->layout, key->packed, (size_t)(key->end - key->packed), encoded, values);
     if (done < 0)
@@ -71,71 +82,176 @@ int request_key(Quick *quick, const Key *key, KeyBuffer *encoded, int *values)
     return done;
 }
 
-/* The same, of a whole key of an index in which it finds one row at the most. */
-static PyObject *encode_whole_key(Quick *quick, const Key *key)
+/* Encode a key without Python, of which `values` becomes the number of values. Returns 1; 0 unknown; -1. */
+static int encode_plainly(TreeObject *index, const Key *key, KeyBuffer *encoded, int *values)
 {
-    Py_ssize_t count, parts = client_key_parts(quick->encode_key);
-    if (!quick->is_exact || (!key->packed && key->count != parts))
-        return NULL;
-    PyObject *encoded = encode_key(quick, key, &count);
-    if (encoded && count != parts)
-        Py_CLEAR(encoded);
-    return encoded;
-}
-
-/* Nothing in here runs Python's code, so that indexes stay what they are, and whole keys in trees of bytes, too. */
-int space_locate(PyObject *space, PyObject *index_id, const Key *key,
-                 PyObject **primary_key, PyObject **row)
-{
-    int is_primary;
-    Quick *quick = index_of(space, index_id, &is_primary);
-    PyObject *encoded = quick ? encode_whole_key(quick, key) : NULL;
-    if (!encoded)
+    if (key->packed)
+        return request_key(index, key, encoded, values);
+    PyObject *bytes = client_key(index->encode_key, key->values, key->count);
+    if (!bytes)
         return PyErr_Occurred() ? -1 : 0;
-    int is_known = locate(space, quick, is_primary, encoded, primary_key, row);
-    Py_DECREF(encoded);
-    return is_known;
+    *values = (int)key->count;
+    return use_bytes(encoded, bytes) < 0 ? -1 : 1;
 }
 
-PyObject *space_find(PyObject *space, PyObject *index_id, const Key *key)
+/* Encode a key, or the beginning of one. Returns -1 with an exception. */
+static int encode_key(TreeObject *index, const Key *key, KeyBuffer *encoded)
 {
-    PyObject *primary_key, *row;
-    if (space_locate(space, index_id, key, &primary_key, &row) <= 0)
-        return NULL;
-    Py_XDECREF(primary_key);
-    return row ? row : Py_NewRef(Py_None);
+    int values, done = quick_of((PyObject *)index) ? encode_plainly(index, key, encoded, &values) : 0;
+    if (done)
+        return done < 0 ? -1 : 0;
+    return encode_by_python(index, "encode_key", key, encoded);
 }
 
-typedef PyObject *(*Search)(PyObject *tree, PyObject *key, int *is_row);
-
-/* The row that is found, or None; NULL where Python has to look. */
-static PyObject *search(PyObject *space, PyObject *index_id, const Key *key, Search find)
+/* Encode a whole key of a unique index. */
+static int encode_whole_key(TreeObject *index, const Key *key, KeyBuffer *encoded)
 {
-    int is_primary, is_row = 0;
-    Py_ssize_t count;
-    Quick *quick = index_of(space, index_id, &is_primary);
-    PyObject *encoded = quick && quick->is_ordered ? encode_key(quick, key, &count) : NULL;
-    if (!encoded)
-        return NULL;
-    PyObject *found = find(quick->tree, encoded, &is_row), *row = found;
-    Py_DECREF(encoded);
+    if (quick_of((PyObject *)index) && index->is_exact) {
+        int values, done = encode_plainly(index, key, encoded, &values);
+        if (done < 0 || (done && values == client_key_parts(index->encode_key)))
+            return done < 0 ? -1 : 0;
+    }
+    return encode_by_python(index, "encode_unique_key", key, encoded);
+}
+
+static const uint8_t *bytes_of(const KeyBuffer *key)
+{
+    return key->data ? key->data : key->first;
+}
+
+/* -- the tracker of an interactive transaction -- */
+
+static int note_key(SpaceObject *space, uint64_t index_id, const KeyBuffer *key)
+{
+    if (space->manager->interactive == Py_None)
+        return 0;
+    PyObject *done = PyObject_CallMethod(space->manager->interactive, "read_key", "OKy#", space, (unsigned long long)index_id,
+                                         (const char *)bytes_of(key), (Py_ssize_t)key->size);
+    Py_XDECREF(done);
+    return done ? 0 : -1;
+}
+
+static int note_interval(SpaceObject *space, TreeObject *index, const Key *key, PyObject *last)
+{
+    enum { EQ = 0 };
+    if (space->manager->interactive == Py_None)
+        return 0;
+    PyObject *list = key_list(key);
+    PyObject *done = list ? PyObject_CallMethod(space->manager->interactive, "read_interval", "OOiOO", space, index, EQ, list,
+                                                last) : NULL;
+    Py_XDECREF(list);
+    Py_XDECREF(done);
+    return done ? 0 : -1;
+}
+
+/* -- rows -- */
+
+/* The primary key of the row of an entry. Returns -1 with an exception. */
+static int primary_key_of(const Index *index, Place place, KeyBuffer *key)
+{
+    Handle32 handle = tree_handle(&index->tree, place);
+    const Record *record = tree_record(&index->tree, handle);
+    const Index *rows = index->rows;
+    int done;
+    if (!rows || handle & TREE_PAIR)
+        done = key_buffer_set(key, record->data + record->key_size, record->size - record->key_size) < 0 ? -1 : 1;
+    else if (record->key_size)
+        done = key_buffer_set(key, record->data, record->key_size) < 0 ? -1 : 1;
+    else
+        done = key_of_row(rows->tree.layout, record->data, record->size, key);
+    if (done <= 0)
+        PyErr_NoMemory();
+    return done <= 0 ? -1 : 0;
+}
+
+int space_locate(SpaceObject *space, uint64_t index_id, const Key *key, KeyBuffer *primary_key)
+{
+    TreeObject *index = require_index(space, index_id);
+    if (!index)
+        return -1;
+    KeyBuffer own = {0}, *encoded = index_id ? &own : primary_key;
+    int done = encode_whole_key(index, key, encoded) < 0 || note_key(space, index_id, encoded) < 0 ? -1 : 1;
+    if (done > 0 && index_id) {
+        Tree *tree = &index->index->tree;
+        TreeKey wanted = tree_key(tree, bytes_of(encoded), encoded->size);
+        Place place = tree_find(tree, &wanted);
+        done = !place.is_found ? 0 : primary_key_of(index->index, place, primary_key) < 0 ? -1 : 1;
+    }
+    key_buffer_free(&own);
+    return done;
+}
+
+/* The row with an encoded primary key, as bytes; None if there is none. */
+static PyObject *row_with(SpaceObject *space, const KeyBuffer *key)
+{
+    Index *primary = space->core.primary;
+    TreeKey wanted = tree_key(&primary->tree, bytes_of(key), key->size);
+    Place place = tree_find(&primary->tree, &wanted);
+    return record_row(place.is_found ? tree_record(&primary->tree, tree_handle(&primary->tree, place)) : NULL);
+}
+
+PyObject *space_find(SpaceObject *space, uint64_t index_id, const Key *key)
+{
+    KeyBuffer primary_key = {0};
+    int done = space_locate(space, index_id, key, &primary_key);
+    PyObject *row = done < 0 ? NULL : done ? row_with(space, &primary_key) : Py_NewRef(Py_None);
+    key_buffer_free(&primary_key);
+    return row;
+}
+
+/* The row of a value that an index has: a row or a primary key, which is a new reference. */
+static PyObject *row_of_value(SpaceObject *space, TreeObject *index, PyObject *value)
+{
+    if (value == Py_None || (PyObject *)index == space->primary)
+        return value;
+    KeyBuffer key = {0};
+    PyObject *row = use_bytes(&key, value) < 0 ? NULL : row_with(space, &key);
+    key_buffer_free(&key);
+    return row;
+}
+
+/* The first or the last row whose key begins with an encoded one, in an index with an order. */
+static PyObject *search(SpaceObject *space, TreeObject *index, const KeyBuffer *encoded,
+                        PyObject *(*find)(PyObject *, PyObject *, int *))
+{
+    int is_row = 0;
+    PyObject *prefix = PyBytes_FromStringAndSize((const char *)bytes_of(encoded), (Py_ssize_t)encoded->size);
+    PyObject *found = prefix ? find((PyObject *)index, prefix, &is_row) : NULL;
+    Py_XDECREF(prefix);
     if (!found)
         return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
-    if (is_primary || is_row)
-        return found;
-    int is_known = find_row(space, found, &row);
-    Py_DECREF(found);
-    return is_known > 0 && !row ? Py_NewRef(Py_None) : row;
+    return is_row ? found : row_of_value(space, index, found);
 }
 
-PyObject *space_first(PyObject *space, PyObject *index_id, const Key *key)
+PyObject *space_first(SpaceObject *space, uint64_t index_id, const Key *key)
 {
-    return search(space, index_id, key, tree_object_first_with);
+    TreeObject *index = require_index(space, index_id);
+    KeyBuffer encoded = {0};
+    PyObject *row = NULL;
+    if (!index || encode_key(index, key, &encoded) < 0)
+        return NULL;
+    if (index->is_ordered) {
+        row = search(space, index, &encoded, tree_object_first_with);
+    } else {
+        PyObject *value = PyObject_CallMethod((PyObject *)index, "range_first", "y#", (const char *)bytes_of(&encoded),
+                                              (Py_ssize_t)encoded.size);
+        row = value ? row_of_value(space, index, value) : NULL;
+    }
+    key_buffer_free(&encoded);
+    if (row && note_interval(space, index, key, row) < 0)
+        Py_CLEAR(row);
+    return row;
 }
 
-PyObject *space_last(PyObject *space, PyObject *index_id, const Key *key)
+PyObject *space_last(SpaceObject *space, uint64_t index_id, const Key *key)
 {
-    return search(space, index_id, key, tree_object_last_with);
+    TreeObject *index = space_index(space, index_id);
+    KeyBuffer encoded = {0};
+    if (!index || !index->is_ordered || encode_key(index, key, &encoded) < 0)
+        return NULL;
+    PyObject *row = search(space, index, &encoded, tree_object_last_with);
+    key_buffer_free(&encoded);
+    return row;
 }
 
 static PyObject *list_of(PyObject *row)
@@ -149,72 +265,56 @@ static PyObject *list_of(PyObject *row)
     return list;
 }
 
-/* A number from 0 on; -1 for anything else. An iterator may be a member of IteratorType. */
-static long small(PyObject *number)
-{
-    int overflow;
-    return PyLong_Check(number) ? PyLong_AsLongAndOverflow(number, &overflow) : -1;
-}
-
 /* The rows that an iterator finds, where they are few. */
-static PyObject *select_few(PyObject *space, PyObject *index_id, long iterator, size_t offset, size_t limit, const Key *key)
+static PyObject *select_few(TreeObject *index, int iterator, size_t offset, size_t limit, const Key *key)
 {
-    int is_primary;
-    Py_ssize_t count;
-    Quick *quick = index_of(space, index_id, &is_primary);
-    PyObject *encoded = quick && quick->is_ordered ? encode_key(quick, key, &count) : NULL;
-    PyObject *rows = encoded ? tree_object_select(quick->tree, (int)iterator, encoded, offset, limit) : NULL;
-    Py_XDECREF(encoded);
+    KeyBuffer encoded = {0};
+    int values, done = index->is_ordered ? encode_plainly(index, key, &encoded, &values) : 0;
+    PyObject *rows = NULL;
+    if (done > 0) {
+        PyObject *prefix = PyBytes_FromStringAndSize((const char *)bytes_of(&encoded), (Py_ssize_t)encoded.size);
+        rows = prefix ? tree_object_select((PyObject *)index, iterator, prefix, offset, limit) : NULL;
+        Py_XDECREF(prefix);
+    }
+    key_buffer_free(&encoded);
     return rows;
 }
 
-PyObject *space_select(PyObject *space, PyObject *index_id, PyObject *iterator, PyObject *offset, PyObject *limit,
+PyObject *space_select(SpaceObject *space, uint64_t index_id, uint64_t iterator, uint64_t offset, uint64_t limit,
                        const Key *key)
 {
-    long kind = small(iterator), skipped = small(offset), wanted = small(limit);
-    if (kind < 0 || kind >= TREE_ITERATORS || skipped < 0 || wanted < 1)
+    TreeObject *index = space_index(space, index_id);
+    if (!index || iterator >= TREE_ITERATORS || !limit)
         return NULL;
-    PyObject *row = kind == TREE_EQ && !skipped ? space_find(space, index_id, key) : NULL;
-    if (row || PyErr_Occurred())
-        return list_of(row);
-    return select_few(space, index_id, kind, (size_t)skipped, (size_t)wanted, key);
+    int values = key->packed ? -1 : (int)key->count;
+    if (iterator == TREE_EQ && !offset && index->is_exact && values == client_key_parts(index->encode_key))
+        return list_of(space_find(space, index_id, key));
+    return select_few(index, (int)iterator, offset, limit, key);
 }
 
 /* -- methods -- */
 
-static int prepare(PyTypeObject *type)
+static int read_arguments(PyObject *space, PyObject *const *args, Py_ssize_t count, uint64_t *index_id, Key *key)
 {
-    return 0; /* the space that has the methods is known by its own ones */
+    if (count != 2) {
+        PyErr_SetString(PyExc_TypeError, "an index's number and a key are needed");
+        return -1;
+    }
+    return space_read_index(space, args[0], index_id) < 0 ? -1 : space_read_key(args[1], key);
 }
 
-enum { FIND, FIRST, SELECT, METHODS };
-static Method methods[METHODS];
-
 /* find(index_id, key) */
-METHOD_FUNCTION(method_find)
+PyObject *space_method_find(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
-    int is_known = count == 2 && !names && PyList_CheckExact(args[1]);
-    ANSWER(is_known ? space_find(self, args[0], KEY_OF_LIST(args[1])) : NULL, methods[FIND]);
+    uint64_t index_id;
+    Key key;
+    return read_arguments(self, args, count, &index_id, &key) < 0 ? NULL : space_find((SpaceObject *)self, index_id, &key);
 }
 
 /* first(index_id, key) */
-METHOD_FUNCTION(method_first)
+PyObject *space_method_first(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
-    int is_known = count == 2 && !names && PyList_CheckExact(args[1]);
-    ANSWER(is_known ? space_first(self, args[0], KEY_OF_LIST(args[1])) : NULL, methods[FIRST]);
+    uint64_t index_id;
+    Key key;
+    return read_arguments(self, args, count, &index_id, &key) < 0 ? NULL : space_first((SpaceObject *)self, index_id, &key);
 }
-
-/* select(index_id, iterator, offset, limit, key) */
-METHOD_FUNCTION(method_select)
-{
-    int is_known = count == 5 && !names && PyList_CheckExact(args[4]);
-    ANSWER(is_known ? space_select(self, args[0], args[1], args[2], args[3], KEY_OF_LIST(args[4])) : NULL, methods[SELECT]);
-}
-
-static Method methods[METHODS] = {
-    METHOD_ENTRY("find", method_find, "find($self, index_id, key, /)\n--\n\nThe row with a whole key, or None."),
-    METHOD_ENTRY("first", method_first, "first($self, index_id, key, /)\n--\n\nThe first row of a key, or None."),
-    METHOD_ENTRY("select", method_select, "The rows an iterator finds."),
-};
-
-MethodTable read_space_methods = {"IndexedSpace", prepare, methods, METHODS};

@@ -1,25 +1,30 @@
-/* The binding of the engine's ordered index (engine/core/tree.h): box.index.sorted_map.Tree.
+/* Tree, the binding of the engine's index (engine/core/index.h), and the base class of box.index.index.Index.
  *
- * Of a primary index the values are rows, of a secondary one that refers to it they are the rows' encoded primary
- * keys. Both are made when somebody asks for them; of rows there is one copy, in the records of the primary index.
+ * The values of a primary index are rows, those of a secondary one the rows' encoded primary keys. Their objects are
+ * made on demand: the only copy of a row is in the records of the primary index.
  */
 #include "../native.h"
 
 #include "../../engine/core/build.h"
-#include "../../engine/core/change.h"
 #include "../../engine/core/view.h"
 
-typedef struct TreeObject {
-    PyObject_HEAD
-    Tree tree;
-    KeyLayout layout;
-    Records own;                /* rows or pairs; if the tree refers to another one's rows, the pairs of odd keys */
-    struct TreeObject *primary; /* that other tree; NULL for none */
-} TreeObject;
+static inline Index *index_of(PyObject *self)
+{
+    return ((TreeObject *)self)->index;
+}
 
 static inline Tree *core(PyObject *self)
 {
-    return &((TreeObject *)self)->tree;
+    return &index_of(self)->tree;
+}
+
+TreeObject *quick_of(PyObject *object)
+{
+    if (!PyObject_TypeCheck(object, &Tree_Type))
+        return NULL;
+    TreeObject *tree = (TreeObject *)object;
+    return tree->key_of && Py_TYPE(tree->key_of) == &RowKey_Type && tree->encode_key
+        && Py_TYPE(tree->encode_key) == &ClientKey_Type ? tree : NULL;
 }
 
 static TreeKey key_from(PyObject *self, PyObject *key)
@@ -47,34 +52,33 @@ static PyObject *bytes_of(const uint8_t *data, size_t size)
     return PyBytes_FromStringAndSize((const char *)data, (Py_ssize_t)size);
 }
 
-static const Record *record_at(PyObject *self, Handle32 handle)
+static const Record *record_at(const Index *index, Handle32 handle)
 {
-    const Record *record = tree_record(core(self), handle);
+    const Record *record = tree_record(&index->tree, handle);
     if (!record)
         PyErr_SetString(PyExc_RuntimeError, "an index refers to a row that was removed");
     return record;
 }
 
-static PyObject *key_bytes(PyObject *self, Handle32 handle)
+static PyObject *key_bytes(Index *index, Handle32 handle)
 {
     size_t size;
-    const uint8_t *key = record_at(self, handle) ? tree_record_key(core(self), handle, &size) : NULL;
+    const uint8_t *key = record_at(index, handle) ? tree_record_key(&index->tree, handle, &size) : NULL;
     if (key)
         return bytes_of(key, size);
     return PyErr_Occurred() ? NULL : PyErr_NoMemory();
 }
 
-/* What is behind the key of a record, if there is one: a row, or the value of a pair. */
-static PyObject *data_bytes(PyObject *self, Handle32 handle)
+/* The row of a record, or the value of a pair. */
+static PyObject *data_bytes(const Index *index, Handle32 handle)
 {
-    const Record *record = record_at(self, handle);
+    const Record *record = record_at(index, handle);
     return record ? bytes_of(record->data + record->key_size, record->size - record->key_size) : NULL;
 }
 
-static PyObject *value_bytes(PyObject *self, Handle32 handle)
+static PyObject *value_bytes(Index *index, Handle32 handle)
 {
-    TreeObject *primary = ((TreeObject *)self)->primary;
-    return primary && !(handle & TREE_PAIR) ? key_bytes((PyObject *)primary, handle) : data_bytes(self, handle);
+    return index->rows && !(handle & TREE_PAIR) ? key_bytes(index->rows, handle) : data_bytes(index, handle);
 }
 
 static int check_bytes(PyObject *value)
@@ -98,28 +102,17 @@ int tree_object_has(PyObject *self, PyObject *key)
     return find(self, key, &wanted).is_found;
 }
 
-int tree_object_keeps(PyObject *self, PyObject *key, PyObject *row)
+/* The value of a key in an index; NULL, maybe with an exception. */
+static PyObject *value_of(Index *index, PyObject *key)
 {
-    Tree *tree = core(self);
-    if (!tree->has_references)
-        return 1;
-    RowFields fields;
-    KeyHint hint;
-    const uint8_t *data = (const uint8_t *)PyBytes_AS_STRING(row);
-    size_t size = (size_t)PyBytes_GET_SIZE(row);
-    if ((row_fields(&fields, data, size) && key_exact_hint(tree->layout, &fields, &hint))
-        || key_of_row(tree->layout, data, size, &tree->scratch) > 0)
-        return 1;
-    TreeKey wanted;
-    Place place = find(self, key, &wanted);
-    return place.is_found && tree_handle(tree, place) & TREE_PAIR;
+    TreeKey wanted = tree_key(&index->tree, (const uint8_t *)PyBytes_AS_STRING(key), (size_t)PyBytes_GET_SIZE(key));
+    Place place = tree_find(&index->tree, &wanted);
+    return place.is_found ? value_bytes(index, tree_handle(&index->tree, place)) : NULL;
 }
 
 PyObject *tree_object_get(PyObject *self, PyObject *key)
 {
-    TreeKey wanted;
-    Place place = find(self, key, &wanted);
-    return place.is_found ? value_bytes(self, tree_handle(core(self), place)) : NULL;
+    return value_of(index_of(self), key);
 }
 
 static PyObject *scratch_bytes(PyObject *self, int done)
@@ -133,7 +126,7 @@ static PyObject *scratch_bytes(PyObject *self, int done)
 PyObject *tree_object_row_key(PyObject *self, PyObject *raw)
 {
     Tree *tree = core(self);
-    if (!tree->layout || ((TreeObject *)self)->primary)
+    if (!index_holds_rows(index_of(self)))
         return NULL;
     const uint8_t *row = (const uint8_t *)PyBytes_AS_STRING(raw);
     return scratch_bytes(self, key_of_row(tree->layout, row, (size_t)PyBytes_GET_SIZE(raw), &tree->scratch));
@@ -150,8 +143,8 @@ PyObject *tree_object_client_key(PyObject *self, Position key, Position end, Py_
 
 int tree_object_get_both(PyObject *self, PyObject *key, PyObject **primary_key, PyObject **row)
 {
-    TreeObject *primary = ((TreeObject *)self)->primary;
-    if (!primary)
+    Index *index = index_of(self);
+    if (!index->rows)
         return 0;
     *primary_key = *row = NULL;
     TreeKey wanted;
@@ -159,9 +152,9 @@ int tree_object_get_both(PyObject *self, PyObject *key, PyObject **primary_key, 
     if (!place.is_found)
         return 1;
     Handle32 handle = tree_handle(core(self), place);
-    *primary_key = value_bytes(self, handle);
+    *primary_key = value_bytes(index, handle);
     if (*primary_key)
-        *row = handle & TREE_PAIR ? tree_object_get((PyObject *)primary, *primary_key) : data_bytes(self, handle);
+        *row = handle & TREE_PAIR ? value_of(index->rows, *primary_key) : data_bytes(index, handle);
     if (*row)
         return 1;
     Py_CLEAR(*primary_key);
@@ -173,7 +166,7 @@ static PyObject *entry_row(PyObject *self, Place place, int *is_row)
 {
     Handle32 handle = tree_handle(core(self), place);
     *is_row = core(self)->layout && !(handle & TREE_PAIR);
-    return data_bytes(self, handle);
+    return data_bytes(index_of(self), handle);
 }
 
 /* Whether the entry at a place starts with a prefix; -1 with an exception. */
@@ -186,7 +179,7 @@ static int starts_with(PyObject *self, Place place, PyObject *prefix)
     const uint8_t *own = tree_record_key_beginning(core(self), tree_handle(core(self), place), size, &own_size);
     if (own)
         return own_size >= size && !memcmp(own, PyBytes_AS_STRING(prefix), size);
-    record_at(self, tree_handle(core(self), place));
+    record_at(index_of(self), tree_handle(core(self), place));
     if (!PyErr_Occurred())
         PyErr_NoMemory();
     return -1;
@@ -328,7 +321,7 @@ static Handle32 add_record(PyObject *self, PyObject *key, PyObject *value)
 {
     const char *data = PyBytes_AS_STRING(value);
     size_t size = (size_t)PyBytes_GET_SIZE(value), key_size = key ? (size_t)PyBytes_GET_SIZE(key) : 0;
-    Handle32 handle = records_add(&((TreeObject *)self)->own, key ? PyBytes_AS_STRING(key) : NULL, key_size, data, size);
+    Handle32 handle = records_add(&index_of(self)->own, key ? PyBytes_AS_STRING(key) : NULL, key_size, data, size);
     if (handle == NO_HANDLE)
         PyErr_NoMemory();
     return handle;
@@ -337,15 +330,16 @@ static Handle32 add_record(PyObject *self, PyObject *key, PyObject *value)
 /* The handle of the row with a primary key, or of a pair. Returns NO_HANDLE with an exception. */
 static Handle32 reference(PyObject *self, PyObject *key, PyObject *primary_key)
 {
-    PyObject *primary = (PyObject *)((TreeObject *)self)->primary;
-    TreeKey wanted;
-    Place place = find(primary, primary_key, &wanted);
+    Index *rows = index_of(self)->rows;
+    TreeKey wanted = tree_key(&rows->tree, (const uint8_t *)PyBytes_AS_STRING(primary_key),
+                              (size_t)PyBytes_GET_SIZE(primary_key));
+    Place place = tree_find(&rows->tree, &wanted);
     if (!place.is_found) {
         PyErr_SetString(PyExc_ValueError, "there is no row with that primary key");
         return NO_HANDLE;
     }
-    Handle32 handle = tree_handle(core(primary), place);
-    const Record *record = record_at(primary, handle);
+    Handle32 handle = tree_handle(&rows->tree, place);
+    const Record *record = record_at(rows, handle);
     int is_usual = record ? check_row(self, key, record->data + record->key_size, record->size - record->key_size) : -1;
     if (is_usual)
         return is_usual < 0 ? NO_HANDLE : handle;
@@ -356,7 +350,7 @@ static Handle32 reference(PyObject *self, PyObject *key, PyObject *primary_key)
 /* The handle of a new entry. Returns NO_HANDLE with an exception. */
 static Handle32 new_handle(PyObject *self, PyObject *key, PyObject *value)
 {
-    if (((TreeObject *)self)->primary)
+    if (index_of(self)->rows)
         return reference(self, key, value);
     if (!core(self)->layout)
         return add_record(self, key, value);
@@ -367,8 +361,8 @@ static Handle32 new_handle(PyObject *self, PyObject *key, PyObject *value)
 /* Remove the record of an entry that is gone, if it is the tree's own. */
 static void drop_handle(PyObject *self, Handle32 handle)
 {
-    if (!((TreeObject *)self)->primary || handle & TREE_PAIR)
-        records_remove(&((TreeObject *)self)->own, handle & ~TREE_PAIR);
+    if (!index_of(self)->rows || handle & TREE_PAIR)
+        records_remove(&index_of(self)->own, handle & ~TREE_PAIR);
 }
 
 static int insert_at(PyObject *self, Place place, const TreeKey *made, PyObject *key, PyObject *value)
@@ -401,7 +395,7 @@ static int set_value(PyObject *self, Place place, const TreeKey *made, PyObject 
     Handle32 *handle = tree_leaf(core(self), place.leaf)->handles + place.entry;
     if (views_keep(core(self), made, *handle) < 0)
         return no_memory();
-    if (!((TreeObject *)self)->primary)
+    if (!index_of(self)->rows)
         return replace_record(self, *handle, key, value);
     Handle32 other = reference(self, key, value);
     if (other == NO_HANDLE)
@@ -434,52 +428,14 @@ int tree_object_remove(PyObject *self, PyObject *key)
     return 0;
 }
 
-/* Make indexes of trees that must refer to the rows of a primary index. Returns whether they do. */
-int tree_objects_changed(PyObject *primary, PyObject *const *trees, const int *is_unique, int count,
-                         ChangedIndex *indexes)
+Index *index_of_object(PyObject *self)
 {
-    if (count > CHANGE_INDEXES_MAX || !tree_object_of_rows(primary))
-        return 0;
-    for (int place = 0; place < count; place++) {
-        if ((PyObject *)((TreeObject *)trees[place])->primary != primary)
-            return 0;
-        indexes[place] = (ChangedIndex){core(trees[place]), is_unique[place]};
-    }
-    return 1;
-}
-
-int tree_object_change(PyObject *primary, PyObject *const *trees, const int *is_unique, int count, PyObject *key,
-                       PyObject *row)
-{
-    ChangedIndex indexes[CHANGE_INDEXES_MAX];
-    if (!tree_objects_changed(primary, trees, is_unique, count, indexes))
-        return CHANGE_UNKNOWN;
-    TreeKey wanted = key_from(primary, key);
-    const uint8_t *data = row == Py_None ? NULL : (const uint8_t *)PyBytes_AS_STRING(row);
-    size_t size = row == Py_None ? 0 : (size_t)PyBytes_GET_SIZE(row);
-    int done = change_row(core(primary), indexes, count, &wanted, data, size);
-    return done == CHANGE_NO_MEMORY ? no_memory() : done;
-}
-
-Tree *tree_object_core(PyObject *self)
-{
-    return Py_TYPE(self) == &Tree_Type ? core(self) : NULL;
-}
-
-Tree *tree_object_with_views(PyObject *self)
-{
-    return Py_TYPE(self) == &Tree_Type && !((TreeObject *)self)->primary ? core(self) : NULL;
-}
-
-Tree *tree_object_of_rows(PyObject *self)
-{
-    int is_of_rows = Py_TYPE(self) == &Tree_Type && core(self)->layout && !((TreeObject *)self)->primary;
-    return is_of_rows ? core(self) : NULL;
+    return PyObject_TypeCheck(self, &Tree_Type) ? index_of(self) : NULL;
 }
 
 Py_ssize_t tree_object_append(PyObject *self, const uint8_t *block, const BlockRow *rows, size_t count)
 {
-    if (!core(self)->layout || ((TreeObject *)self)->primary)
+    if (!index_holds_rows(index_of(self)))
         return 0;
     KeyBuffer key = {0};
     size_t number = 0;
@@ -531,7 +487,7 @@ static int tree_assign(PyObject *self, PyObject *key, PyObject *value)
 static PyObject *entry_at(PyObject *self, Place place)
 {
     Handle32 handle = tree_handle(core(self), place);
-    PyObject *key = key_bytes(self, handle), *value = key ? value_bytes(self, handle) : NULL;
+    PyObject *key = key_bytes(index_of(self), handle), *value = key ? value_bytes(index_of(self), handle) : NULL;
     PyObject *entry = value ? PyTuple_Pack(2, key, value) : NULL;
     Py_XDECREF(key);
     Py_XDECREF(value);
@@ -556,7 +512,7 @@ static PyObject *method_first_value(PyObject *self, PyObject *prefix)
     int does_start = tree_is_end(core(self), place) ? 0 : starts_with(self, place, prefix);
     if (does_start < 0)
         return NULL;
-    return does_start ? value_bytes(self, tree_handle(core(self), place)) : Py_NewRef(Py_None);
+    return does_start ? value_bytes(index_of(self), tree_handle(core(self), place)) : Py_NewRef(Py_None);
 }
 
 static PyObject *method_last(PyObject *self, PyObject *high)
@@ -573,18 +529,18 @@ static PyObject *method_count(PyObject *self, PyObject *const *args, Py_ssize_t 
 {
     if (count != 2 || check_bound(args[0]) < 0 || check_bound(args[1]) < 0) {
         if (!PyErr_Occurred())
-            PyErr_SetString(PyExc_TypeError, "count() takes two bounds");
+            PyErr_SetString(PyExc_TypeError, "count_between() takes two bounds");
         return NULL;
     }
     Place low = bound(self, args[0], 0);
     return PyLong_FromSize_t(tree_distance(core(self), low, bound(self, args[1], 1)));
 }
 
-static PyObject *list_from(PyObject *self, Place place, size_t count, PyObject *(*bytes)(PyObject *, Handle32))
+static PyObject *list_from(PyObject *self, Place place, size_t count, PyObject *(*bytes)(Index *, Handle32))
 {
     PyObject *list = PyList_New((Py_ssize_t)count);
     for (size_t number = 0; list && number < count; number++) {
-        PyObject *item = bytes(self, tree_handle(core(self), place));
+        PyObject *item = bytes(index_of(self), tree_handle(core(self), place));
         if (item)
             PyList_SET_ITEM(list, (Py_ssize_t)number, item);
         else
@@ -666,25 +622,13 @@ static PyObject *method_after(PyObject *self, PyObject *const *args, Py_ssize_t 
     return both;
 }
 
-static PyObject *method_keeps(PyObject *self, PyObject *const *args, Py_ssize_t count)
-{
-    if (count != 2) {
-        PyErr_SetString(PyExc_TypeError, "keeps() takes a key and a row");
-        return NULL;
-    }
-    if (check_bytes(args[0]) < 0 || check_bytes(args[1]) < 0)
-        return NULL;
-    return PyBool_FromLong(tree_object_keeps(self, args[0], args[1]));
-}
-
 static PyObject *method_clear(PyObject *self, PyObject *none)
 {
     if (core(self)->views) {
         PyErr_SetString(PyExc_RuntimeError, "a tree of which a view is open is not cleared");
         return NULL;
     }
-    tree_clear(core(self));
-    records_clear(&((TreeObject *)self)->own);
+    index_clear(index_of(self));
     Py_RETURN_NONE;
 }
 
@@ -756,7 +700,7 @@ static PyObject *method_append(PyObject *self, PyObject *args)
 /* build_from(primary): fill an empty tree that refers to the rows of another one; False where that needs a closer look */
 static PyObject *method_build_from(PyObject *self, PyObject *primary)
 {
-    if ((PyObject *)((TreeObject *)self)->primary != primary)
+    if (!PyObject_TypeCheck(primary, &Tree_Type) || index_of(self)->rows != index_of(primary))
         Py_RETURN_FALSE;
     if (core(self)->size) {
         PyErr_SetString(PyExc_ValueError, "build_from() fills an empty tree");
@@ -775,7 +719,7 @@ static PyObject *method_values_size(PyObject *self, PyObject *none)
     const Tree *tree = core(self);
     size_t size = 0;
     for (Place place = tree_begin(); !tree_is_end(tree, place); place = tree_next(tree, place)) {
-        const Record *record = record_at(self, tree_handle(tree, place));
+        const Record *record = record_at(index_of(self), tree_handle(tree, place));
         if (!record)
             return NULL;
         size += record->size - record->key_size;
@@ -791,7 +735,7 @@ static PyObject *method_rows_fit(PyObject *self, PyObject *check)
     const RowFormat *format = row_check_format(check);
     const Tree *tree = core(self);
     for (Place place = tree_begin(); !tree_is_end(tree, place); place = tree_next(tree, place)) {
-        const Record *record = record_at(self, tree_handle(tree, place));
+        const Record *record = record_at(index_of(self), tree_handle(tree, place));
         if (!record)
             return NULL;
         if (!format_fits(format, record->data + record->key_size, record->size - record->key_size, 1))
@@ -862,69 +806,193 @@ static int read_layout(KeyLayout *layout, PyObject *given)
     return 0;
 }
 
-/* Tree(layout=None, primary=None) */
+/* -- keys that Python makes -- */
+
+/* Append what Python has returned, a list of keys. Returns -1 with an exception. */
+static int add_keys(PyObject *made, KeyList *keys)
+{
+    if (!PyList_CheckExact(made)) {
+        PyErr_SetString(PyExc_TypeError, "the keys of a row are a list");
+        return -1;
+    }
+    for (Py_ssize_t number = 0; number < PyList_GET_SIZE(made); number++) {
+        PyObject *key = PyList_GET_ITEM(made, number);
+        if (check_bytes(key) < 0)
+            return -1;
+        if (key_list_add(keys, (const uint8_t *)PyBytes_AS_STRING(key), (size_t)PyBytes_GET_SIZE(key)) < 0) {
+            PyErr_NoMemory();
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static PyObject *decoded_fields(RowRef *row)
+{
+    if (!row->decoded) {
+        PyObject *raw = bytes_of(row->data, row->size);
+        row->decoded = raw ? unpack_array(raw) : NULL;
+        Py_XDECREF(raw);
+    }
+    return row->decoded;
+}
+
+static int keys_by_python(void *context, RowRef *row, const uint8_t *primary_key, size_t size, KeyList *keys)
+{
+    PyObject *fields = decoded_fields(row), *key = fields ? bytes_of(primary_key, primary_key ? size : 0) : NULL;
+    PyObject *made = key ? PyObject_CallFunctionObjArgs(context, fields, key, NULL) : NULL;
+    int done = made ? add_keys(made, keys) : -1;
+    Py_XDECREF(made);
+    Py_XDECREF(key);
+    return done;
+}
+
+static void release_function(void *context)
+{
+    Py_XDECREF((PyObject *)context);
+}
+
+static const IndexHook python_keys = {keys_by_python, release_function};
+
+void row_ref_free(RowRef *row)
+{
+    Py_CLEAR(row->decoded);
+}
+
+/* -- making one -- */
+
 static PyObject *tree_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"layout", "primary", NULL};
-    PyObject *layout = Py_None, *primary = Py_None;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OO:Tree", names, &layout, &primary))
-        return NULL;
-    if ((layout != Py_None && !PyTuple_Check(layout)) || (primary != Py_None && Py_TYPE(primary) != type)
-        || (primary != Py_None && (layout == Py_None || !core(primary)->layout || ((TreeObject *)primary)->primary))) {
+    PyObject *self = type->tp_alloc(type, 0);
+    if (self && !(((TreeObject *)self)->index = index_new(NULL, NULL, NULL, NULL))) {
+        Py_DECREF(self);
+        return PyErr_NoMemory();
+    }
+    return self;
+}
+
+/* Tree(layout=None, primary=None, *, is_unique=True, is_multikey=False, is_ordered=True, keys_of=None, key_of=None,
+ * encode_key=None, is_exact=True) */
+static int tree_init(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    static char *names[] = {"layout", "primary", "is_unique", "is_multikey", "is_ordered", "keys_of", "key_of",
+                            "encode_key", "is_exact", NULL};
+    PyObject *layout = Py_None, *primary = Py_None, *keys_of = Py_None, *key_of = Py_None, *encode_key = Py_None;
+    int is_unique = 1, is_multikey = 0, is_ordered = 1, is_exact = 1;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OO$pppOOOp:Tree", names, &layout, &primary, &is_unique, &is_multikey,
+                                     &is_ordered, &keys_of, &key_of, &encode_key, &is_exact))
+        return -1;
+    Index *rows = primary == Py_None ? NULL : index_of_object(primary);
+    if ((layout != Py_None && !PyTuple_Check(layout))
+        || (primary != Py_None && (!rows || layout == Py_None || !index_holds_rows(rows)))) {
         PyErr_SetString(PyExc_TypeError, "a tree is made with the layout of its keys, and with a tree of rows");
-        return NULL;
+        return -1;
     }
-    TreeObject *self = (TreeObject *)type->tp_alloc(type, 0); /* all zeros: an empty tree */
-    if (!self)
-        return NULL;
-    self->tree.records = self->tree.pairs = &self->own;
-    if (layout != Py_None) {
-        if (read_layout(&self->layout, layout) < 0) {
-            Py_DECREF(self);
-            return NULL;
-        }
-        self->tree.layout = &self->layout;
+    KeyLayout made = {0};
+    if (layout != Py_None && read_layout(&made, layout) < 0)
+        return -1;
+    Index *index = index_new(layout == Py_None ? NULL : &made, rows, keys_of == Py_None ? NULL : &python_keys,
+                             keys_of == Py_None ? NULL : keys_of);
+    if (!index) {
+        PyErr_NoMemory();
+        return -1;
     }
-    if (primary != Py_None) {
-        self->primary = (TreeObject *)Py_NewRef(primary);
-        self->tree.records = &self->primary->own;
-        self->tree.has_references = 1;
-    }
-    return (PyObject *)self;
+    if (index->hook)
+        Py_INCREF(keys_of);
+    index->is_unique = (uint8_t)is_unique;
+    index->is_multikey = (uint8_t)is_multikey;
+    TreeObject *tree = (TreeObject *)self;
+    index_release(tree->index);
+    tree->index = index;
+    tree->is_ordered = (char)is_ordered;
+    tree->is_exact = (char)is_exact;
+    Py_XSETREF(tree->key_of, key_of == Py_None ? NULL : Py_NewRef(key_of));
+    Py_XSETREF(tree->encode_key, encode_key == Py_None ? NULL : Py_NewRef(encode_key));
+    return 0;
 }
 
 static void tree_dealloc(PyObject *self)
 {
-    tree_clear(core(self));
-    records_clear(&((TreeObject *)self)->own);
-    Py_XDECREF(((TreeObject *)self)->primary);
+    index_release(index_of(self));
+    Py_XDECREF(((TreeObject *)self)->key_of);
+    Py_XDECREF(((TreeObject *)self)->encode_key);
     Py_TYPE(self)->tp_free(self);
+}
+
+/* adopt(other): share the entries of an index of the same kind from now on */
+static PyObject *method_adopt(PyObject *self, PyObject *other)
+{
+    Index *index = index_of_object(other);
+    if (!index) {
+        PyErr_SetString(PyExc_TypeError, "adopt() takes an index");
+        return NULL;
+    }
+    index_retain(index);
+    index_release(index_of(self));
+    ((TreeObject *)self)->index = index;
+    Py_RETURN_NONE;
+}
+
+static PyObject *method_shares_entries(PyObject *self, PyObject *other)
+{
+    return PyBool_FromLong(index_of_object(other) == index_of(self));
+}
+
+static PyObject *method_set(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    if (count != 2 || check_bytes(args[0]) < 0 || check_bytes(args[1]) < 0) {
+        if (!PyErr_Occurred())
+            PyErr_SetString(PyExc_TypeError, "set() takes a key and a value");
+        return NULL;
+    }
+    return tree_object_set(self, args[0], args[1]) < 0 ? NULL : Py_NewRef(Py_None);
+}
+
+static PyObject *method_remove(PyObject *self, PyObject *key)
+{
+    if (check_bytes(key) < 0)
+        return NULL;
+    return tree_object_remove(self, key) < 0 ? NULL : Py_NewRef(Py_None);
 }
 
 static PyObject *method_sizeof(PyObject *self, PyObject *none)
 {
-    size_t handles = ((TreeObject *)self)->own.room * sizeof(uintptr_t);
-    return PyLong_FromSize_t(sizeof(TreeObject) + tree_memory(core(self)) + handles);
+    size_t handles = index_of(self)->own.room * sizeof(uintptr_t);
+    return PyLong_FromSize_t(sizeof(TreeObject) + sizeof(Index) + tree_memory(core(self)) + handles);
 }
+
+static PyObject *get_holds_rows(PyObject *self, void *closure)
+{
+    return PyBool_FromLong(index_holds_rows(index_of(self)));
+}
+
+static PyGetSetDef tree_attributes[] = {
+    {"holds_rows", get_holds_rows, NULL, "Whether entries of secondary indexes may refer to its rows.", NULL},
+    {NULL},
+};
 
 #define FAST(name, function, text) {name, (PyCFunction)(void (*)(void))function, METH_FASTCALL, text}
 static PyMethodDef tree_methods[] = {
     FAST("get", method_get, "The value of a key, or a default."),
+    FAST("set", method_set, "Add or overwrite an entry."),
+    {"remove", method_remove, METH_O, "Remove an entry."},
+    {"adopt", method_adopt, METH_O, "Share the entries of an index of the same kind."},
+    {"shares_entries", method_shares_entries, METH_O, "Whether another index has the same entries."},
     FAST("insert", method_insert, "Add an entry, unless there is one with its key."),
     {"first", method_first, METH_O, "The first entry that is not below a key."},
     {"first_value", method_first_value, METH_O, "The value of the first key that starts with a prefix."},
     {"last", method_last, METH_O, "The last entry below a key."},
-    FAST("count", method_count, "How many entries an interval has."),
+    FAST("count_between", method_count, "How many entries an interval has."),
     FAST("range_values", method_range_values, "Values in an interval."),
     FAST("after", method_after, "Keys and values behind a key."),
-    FAST("keeps", method_keeps, "Whether an entry stays as it is if its row changes."),
     {"clear", method_clear, METH_NOARGS, "Remove every entry."},
     {"load", method_load, METH_VARARGS, "Fill an empty tree at once."},
     {"append", method_append, METH_VARARGS, "Add entries behind all others."},
     {"build_from", method_build_from, METH_O, "Fill an empty tree from the rows that it refers to."},
     {"rows_fit", method_rows_fit, METH_O, "Whether all rows are known to fit a format."},
     {"values_size", method_values_size, METH_NOARGS, "The bytes of all values."},
-    {"__sizeof__", method_sizeof, METH_NOARGS, "Bytes that the tree takes, without its rows."},
+    {"bsize", method_sizeof, METH_NOARGS, "Bytes that the entries take, without the rows."},
+    {"__sizeof__", method_sizeof, METH_NOARGS, "Bytes that the entries take, without the rows."},
     {NULL},
 };
 
@@ -937,8 +1005,10 @@ PyTypeObject Tree_Type = {
     .tp_name = "iproto_server.native._native.Tree",
     .tp_doc = "The ordered map.",
     .tp_basicsize = sizeof(TreeObject),
-    .tp_flags = Py_TPFLAGS_DEFAULT,
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
     .tp_new = tree_new,
+    .tp_init = tree_init,
+    .tp_getset = tree_attributes,
     .tp_dealloc = tree_dealloc,
     .tp_methods = tree_methods,
     .tp_as_mapping = &tree_mapping,

@@ -180,13 +180,13 @@ static PyObject *view_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     PyObject *tree;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O:TreeView", names, &tree))
         return NULL;
-    Tree *viewed = tree_object_with_views(tree);
-    if (!viewed) {
+    Index *index = index_of_object(tree);
+    if (!index || index->rows) {
         PyErr_SetString(PyExc_TypeError, "a view is of a tree with rows of its own");
         return NULL;
     }
     PyObject *self = type->tp_alloc(type, 0); /* all zeros: a closed view */
-    if (self && view_open(view_of(self), viewed) < 0) {
+    if (self && view_open(view_of(self), &index->tree) < 0) {
         Py_CLEAR(self);
         PyErr_NoMemory();
     }

@@ -11,15 +11,13 @@ static int prepare_box(PyTypeObject *type)
 }
 
 /* Have a function called when the running transaction ends in one way; NULL, maybe without an exception. */
-static PyObject *call_later(PyObject *box, const Slot *callbacks, PyObject *function)
+static PyObject *call_later(PyObject *box, int is_rollback, PyObject *function)
 {
     PyObject *manager = PyObject_GetAttr(box, transactions_name), *done = NULL;
-    if (manager && Py_TYPE(manager) == known[KNOWN_MANAGER]) {
-        PyObject *statements = MANAGER(manager, STATEMENTS), *list = get_slot(manager, callbacks);
-        if (statements && statements != Py_None && list && PyList_CheckExact(list)
-            && PyList_Append(list, function) == 0)
-            done = Py_NewRef(Py_None);
-    }
+    TransactionObject *running = manager && PyObject_TypeCheck(manager, &Manager_Type)
+        ? running_transaction((ManagerObject *)manager) : NULL;
+    if (running && add_callback(is_rollback ? &running->on_rollback : &running->on_commit, function) == 0)
+        done = Py_NewRef(Py_None);
     Py_XDECREF(manager);
     return done;
 }
@@ -30,13 +28,13 @@ static Method box_table[BOX_METHODS];
 METHOD_FUNCTION(method_on_commit)
 {
     int is_known = count == 1 && !names;
-    ANSWER(is_known ? call_later(self, manager_slots + MANAGER_ON_COMMIT, args[0]) : NULL, box_table[ON_COMMIT]);
+    ANSWER(is_known ? call_later(self, 0, args[0]) : NULL, box_table[ON_COMMIT]);
 }
 
 METHOD_FUNCTION(method_on_rollback)
 {
     int is_known = count == 1 && !names;
-    ANSWER(is_known ? call_later(self, manager_slots + MANAGER_ON_ROLLBACK, args[0]) : NULL, box_table[ON_ROLLBACK]);
+    ANSWER(is_known ? call_later(self, 1, args[0]) : NULL, box_table[ON_ROLLBACK]);
 }
 
 static Method box_table[BOX_METHODS] = {

@@ -77,7 +77,8 @@ PyTypeObject DictUndo_Type = {
 /* Have a change undone with the running transaction, if there is one. Returns -1 with an exception. */
 static int undo_later(PyObject *self, PyObject *manager, PyObject *key, PyObject *before, PyObject *moment)
 {
-    if (MANAGER(manager, STATEMENTS) == Py_None)
+    TransactionObject *running = running_transaction((ManagerObject *)manager);
+    if (!running)
         return 0;
     UndoObject *undo = PyObject_GC_New(UndoObject, &DictUndo_Type);
     if (!undo)
@@ -88,7 +89,7 @@ static int undo_later(PyObject *self, PyObject *manager, PyObject *key, PyObject
     undo->before = Py_XNewRef(before);
     undo->moment = Py_XNewRef(moment);
     PyObject_GC_Track((PyObject *)undo);
-    int failed = PyList_Append(MANAGER(manager, ON_ROLLBACK), (PyObject *)undo);
+    int failed = add_callback(&running->on_rollback, (PyObject *)undo);
     Py_DECREF(undo);
     return failed;
 }
@@ -111,12 +112,9 @@ static int find_parts(PyObject *self, PyObject *key, Parts *parts)
     PyObject *values = get_slot(self, slots + BOX_VALUES);
     *parts = (Parts){get_slot(self, slots + BOX_TRANSACTIONS), get_slot(self, slots + BOX_KEYS),
                      (IncrementalDictObject *)values};
-    if (!stored_space_type || !is_plain(key) || !parts->manager || Py_TYPE(parts->manager) != known[KNOWN_MANAGER]
-        || MANAGER(parts->manager, INTERACTIVE) != Py_None || !values || !is_incremental_dict(values)
-        || !parts->keys || !PyDict_CheckExact(parts->keys))
-        return 0;
-    PyObject *statements = MANAGER(parts->manager, STATEMENTS), *undoing = MANAGER(parts->manager, ON_ROLLBACK);
-    return statements && undoing && PyList_CheckExact(undoing);
+    return is_plain(key) && parts->manager && PyObject_TypeCheck(parts->manager, &Manager_Type)
+        && ((ManagerObject *)parts->manager)->interactive == Py_None && values && is_incremental_dict(values)
+        && parts->keys && PyDict_CheckExact(parts->keys);
 }
 
 /* Find the keys of a value, borrowed, or NULL. Returns 0, maybe with an exception, where Python has to make the change. */
@@ -209,7 +207,7 @@ static int prepare(PyTypeObject *type)
     PyObject *module = PyImport_ImportModule("iproto_server.box.txn.transactional_dict");
     PyObject *found = module ? PyObject_GetAttrString(module, "ABSENT") : NULL;
     Py_XDECREF(module);
-    if (!found || know_class(KNOWN_MANAGER) < 0 || find_slots((PyObject *)type, slots, DICT_SLOTS) < 0
+    if (!found || find_slots((PyObject *)type, slots, DICT_SLOTS) < 0
         || !(undo_name = PyUnicode_InternFromString("_undo"))
         || !(incremental_dict_type = find_class("iproto_server.box.txn.incremental_dict", "IncrementalDict", NULL, 0))) {
         Py_XDECREF(found);

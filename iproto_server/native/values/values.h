@@ -107,6 +107,11 @@ PyObject *new_tuple(PyObject *raw, PyObject *format, PyObject *fields); /* field
 PyObject *stored_tuple(PyObject *raw, PyObject *format); /* the same of bytes that are known to be well-formed */
 PyObject *tuple_dict(TupleObject *self, int names_only); /* a new dict; NULL with an exception */
 
+/* format_type.c */
+extern PyTypeObject Format_Type;
+PyObject *format_names(PyObject *format); /* borrowed: the fields' numbers, a dict; NULL for no Format */
+PyObject *format_packed_names(PyObject *format); /* borrowed: a tuple; NULL for no Format */
+
 /* tuple_map.c */
 extern PyTypeObject TupleMap_Type;
 PyObject *new_tuple_map(PyObject *row, int names_only);

@@ -144,7 +144,7 @@ PyObject *response_send(Response *response, PyObject *manager)
     PyObject *connection = response->connection;
     if (response->buffer == &response->own)
         return reply(connection, manager, buffer_take(&response->own));
-    if (MANAGER(manager, HAS_LOGGED) == Py_True && output_mark(output_of(connection), response->start) < 0) {
+    if (((ManagerObject *)manager)->has_logged && output_mark(output_of(connection), response->start) < 0) {
         response_drop(response);
         return NULL;
     }
@@ -162,7 +162,7 @@ PyObject *reply(PyObject *connection, PyObject *manager, PyObject *response)
     PyObject *done = NULL;
     if (!output || !PyBytes_CheckExact(response))
         done = PyObject_CallMethodOneArg(connection, names[NAME_REPLY], response);
-    else if (output_add(output, response, MANAGER(manager, HAS_LOGGED) == Py_True) == 0)
+    else if (output_add(output, response, ((ManagerObject *)manager)->has_logged) == 0)
         done = announce(connection, PyBytes_GET_SIZE(response));
     Py_DECREF(response);
     return done;

@@ -12,7 +12,7 @@ from concurrent.futures import Executor
 from functools import partial
 from typing import NamedTuple
 
-from iproto_server.box.txn.statement import Committed
+from iproto_server.box.txn.statement import Transaction
 from iproto_server.box.txn.transaction import TransactionManager
 from iproto_server.errors import BoxError
 from iproto_server.native import twin
@@ -25,7 +25,7 @@ from iproto_server.storage.wal import WalMode, WriteAheadLog
 class _Writing(NamedTuple):
     """A batch that is being written: what is undone, unsent or told should that fail."""
 
-    transactions: list[Committed]
+    transactions: list[Transaction]
     held: list[tuple[OutgoingConnection, Output]]
     listeners: list[asyncio.Future[None]]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -376,7 +376,7 @@ class TestWhatAnswersRestOn:
             super().__init__()
             self.answers: list[bool | BoxError] = []
 
-        def append(self, statements: list[Statement]) -> bool:
+        def append(self, statements: Sequence[Statement]) -> bool:
             answer = self.answers.pop(0)
             if isinstance(answer, BoxError):
                 raise answer

@@ -121,7 +121,7 @@ class TestFormats:
         def look(*arguments: object) -> None:
             raise AssertionError("a row is looked at")
 
-        with patch.object(IndexedSpace, "rows", look), patch.object(TreeIndex, "all_fit", look):
+        with patch.object(IndexedSpace, "rows", look), patch.object(TreeIndex, "rows_fit", look):
             space.format(
                 [{"name": "id", "type": "integer"}, {"name": "b"}, {"name": "c", "is_nullable": True}]
             )

@@ -606,23 +606,6 @@ class TestCost:
             each.commit()
         assert box.interactive._viewing == {}
 
-    def test_a_request_looks_at_its_own_statements_only(self, box: Box) -> None:
-        space = box.schema.create_space("t")
-        space.create_index("primary")
-        client = Client(box)
-        assert client.transaction is not None
-        client.transaction.statements = statements = CountingList()
-        looks = []
-        for number in range(300):
-            before = statements.looks
-            client.do(space.replace, [number])
-            client.do(space.get, number)
-            client.do(refused, space.insert, [number])
-            looks.append(statements.looks - before)
-        assert max(looks) == min(looks) <= 2
-        client.commit()
-        assert len(space) == 300
-
     def test_going_back_to_a_savepoint_looks_at_those_behind_it_only(self, box: Box) -> None:
         box._savepoints = savepoints = CountingList()
         box.begin()

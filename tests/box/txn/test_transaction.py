@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from iproto_server import Box, BoxError, ErrorCode, ManualClock
-from iproto_server.box.memtx.memtx_space import MemtxSpace
+from iproto_server.box.index import index as index_module
 from iproto_server.box.txn.journal import MemoryJournal
-from iproto_server.box.txn.statement import Statement
 from iproto_server.box.txn.transaction import EXIT_UNDOABLE
+from iproto_server.native._native import Transaction
 from tests.box.boxes import accounts, new_box, refused, rows, state
 
 
@@ -35,12 +35,12 @@ class FullDisk(MemoryJournal):
         self.error: Exception | None = None
         self.taken: list[int] = []
 
-    def append(self, statements: list[Statement]) -> bool:
+    def append(self, transaction: Transaction, /) -> bool:
         """Accept the rows, or raise."""
         if self.error is not None:
             raise self.error
-        self.taken.append(len(statements))
-        return super().append(statements)
+        self.taken.append(len(transaction))
+        return super().append(transaction)
 
 
 def run(box: Box, function: Callable[..., Any], *arguments: object) -> Any:
@@ -556,22 +556,28 @@ class TestUndoThatFails:
 
     @pytest.fixture
     def attempts(self, monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-        """For each restored row, whether there is memory for it; True after the last one."""
-        put_back = MemtxSpace.put_back
+        """For each key that Python makes, whether there is memory for it; True after the last one."""
+        single = index_module._single
         has_memory: list[bool] = []
 
-        def put_back_maybe(self: MemtxSpace, *arguments: Any) -> None:
-            if has_memory and not has_memory.pop(0):
-                raise MemoryError
-            put_back(self, *arguments)
+        def single_maybe(key_of: Any) -> Any:
+            made = single(key_of)
 
-        monkeypatch.setattr(MemtxSpace, "put_back", put_back_maybe)
+            def keys_of(*arguments: Any) -> list[bytes]:
+                if has_memory and not has_memory.pop(0):
+                    raise MemoryError
+                return made(*arguments)
+
+            return keys_of
+
+        monkeypatch.setattr(index_module, "_single", single_maybe)
         return has_memory
 
     @pytest.mark.parametrize("change", ["rows", "definitions"])
     def test_goes_on_where_it_was_when_more_is_undone(self, attempts: list[bool], change: str) -> None:
         box, _ = new_box()
         space = accounts(box)
+        space.create_index("any name", parts=[{"field": "name", "type": "scalar"}], unique=False)
         before = state(space)
         counted: list[int] = []
         space.on_replace(lambda old, new: counted.append(1), undo=lambda old, new: counted.append(-1))
@@ -587,7 +593,8 @@ class TestUndoThatFails:
         box.begin()
         savepoint = box.savepoint()
         space.insert([4, "Dan", 40])
-        attempts[:] = [False, True, False, True]
+        changes = 2 if change == "rows" else 1
+        attempts[:] = [*[True] * changes, False, *[True] * (changes - 1), False, True]
         with pytest.raises(MemoryError):
             box.atomic(more)
         with pytest.raises(MemoryError):
@@ -601,22 +608,34 @@ class TestUndoThatFails:
     def test_of_a_whole_transaction_ends_the_process(self, is_committed: bool) -> None:
         code = f"""
 from iproto_server import Box, ManualClock
-from iproto_server.box.memtx.memtx_space import MemtxSpace
+from iproto_server.box.index import index as index_module
 from tests.box.boxes import accounts
 
 class Journal:
     vclock = {{}}
     def append(self, statements): return True
 
-def fail(self, *arguments): raise MemoryError
+single, has_memory = index_module._single, True
 
+def single_maybe(key_of):
+    made = single(key_of)
+
+    def keys_of(*arguments):
+        if not has_memory:
+            raise MemoryError
+        return made(*arguments)
+
+    return keys_of
+
+index_module._single = single_maybe
 box = Box(Journal(), ManualClock())
 space = accounts(box)
+space.create_index("any name", parts=[{{"field": "name", "type": "scalar"}}], unique=False)
 transactions = box.transactions
 transactions.take_unwritten()
 box.begin()
 space.delete(2)
-MemtxSpace.put_back = fail
+has_memory = False
 if {is_committed}:
     box.commit()
     transactions.undo(transactions.take_unwritten())

@@ -10,15 +10,15 @@ import pytest
 
 from iproto_server import ABSENT, Box, IncrementalDict, TransactionalTwoWayDict, native
 from iproto_server.box.txn.journal import MemoryJournal
-from iproto_server.box.txn.statement import Statement
+from iproto_server.native._native import Transaction
 from tests.box.txn.test_interactive import Client, others
 
 
 class SlowJournal(MemoryJournal):
     """A journal whose rows are not written yet."""
 
-    def append(self, statements: list[Statement]) -> bool:
-        super().append(statements)
+    def append(self, transaction: Transaction, /) -> bool:
+        super().append(transaction)
         return True
 
 

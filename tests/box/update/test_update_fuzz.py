@@ -108,7 +108,7 @@ def test_the_short_ways_lead_to_the_same(request: list[Any], row: list[Any]) -> 
     raw = codec.pack(row)
     short = outcome(request, raw)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(execute, "_apply_request", lambda *_: None)
+        patch.setattr(execute, "apply_request", lambda *_: None)
         patch.setattr(execute, "_assign", lambda *_: None)
         patch.setattr(execute, "_apply_flat", lambda *_: None)
         assert outcome(request, raw) == short

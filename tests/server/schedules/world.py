@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 from iproto_server import Application, Box, BoxError, ManagedQueue, ManualClock, TaskState, Tuple
 from iproto_server.box.txn.journal import MemoryJournal
 from iproto_server.box.txn.statement import Statement
+from iproto_server.native._native import Transaction
 from iproto_server.server.applications.application_queues import ApplicationQueues
 from iproto_server.server.schedules.schedule_calls import ScheduleCalls
 from iproto_server.server.schedules.scheduler import Scheduler
@@ -39,10 +40,10 @@ class SlowJournal(MemoryJournal):
         super().__init__()
         self.transactions: list[list[Statement]] = []
 
-    def append(self, statements: list[Statement]) -> bool:
+    def append(self, transaction: Transaction, /) -> bool:
         """Keep the statements. Returns: whether their write is pending."""
-        super().append(statements)
-        self.transactions.append(list(statements))
+        super().append(transaction)
+        self.transactions.append(list(transaction))
         return self.is_slow
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from uuid import uuid4
 
 from iproto_server import Application, Box, ManualClock
-from iproto_server.box.txn.statement import Statement
+from iproto_server.native._native import Transaction
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.wal import WalMode, WriteAheadLog
 from queue_lua_compat.legacy import LegacyQueue
@@ -33,9 +33,9 @@ class WrittenAtOnce:
     def __init__(self, log: WriteAheadLog) -> None:
         self._log = log
 
-    def append(self, statements: list[Statement]) -> bool:
+    def append(self, transaction: Transaction, /) -> bool:
         """Write a transaction. Returns: that nothing is left to be written."""
-        self._log.append(statements)
+        self._log.append(transaction)
         self._log.write()
         return False
 

@@ -254,7 +254,7 @@ def test_secondary_indexes_of_many_rows_are_built_by_threads(tmp_path: Path, are
     in_place = TreeIndex.build_from
     with (
         patch.object(index_build, "MANY", len(rows)),
-        patch.object(TreeIndex, "build_from", autospec=True, side_effect=build_from),
+        patch.object(TreeIndex, "build_from", build_from),
     ):
         compiled = outcome(tmp_path, force=False)
     with careful_loading():

@@ -10,6 +10,7 @@ import pytest
 
 from iproto_server import BoxError, Space, Tuple
 from iproto_server.box.memtx.indexed_space import IndexedSpace
+from iproto_server.box.memtx.memtx_space import MemtxSpace
 from queue_lua_compat.tubes.drivers.sub_queues import SubQueues
 from tests.native.python_methods import use_python_methods
 from tests.queue_lua_compat.tubes.tubes_server import Client, TubesServer, answered
@@ -74,15 +75,15 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[Reads]:
     reads = Reads()
     with monkeypatch.context() as patch:
         use_python_methods(patch)  # compiled methods do not call each other by name
-        for name in ("first", "_locate", "select"):
-            original = getattr(IndexedSpace, name)
+        for name in ("first", "find", "update", "delete", "select"):
+            original = getattr(MemtxSpace, name)
 
             def look(*arguments: Any, original: Any = original) -> Any:
                 found = original(*arguments)
                 reads.count += max(1, len(found)) if isinstance(found, list) else 1
                 return found
 
-            patch.setattr(IndexedSpace, name, look)
+            patch.setattr(MemtxSpace, name, look)
         iterate = IndexedSpace.iterate
 
         def walk(*arguments: Any) -> Iterator[bytes]:
