@@ -109,9 +109,11 @@ static int answer_result(const RowRequest *request, Response *response, PyObject
 }
 
 /* Write the response with Tuples. Returns 1; 0 unknown; -1 with an exception. */
-static int respond(const RowRequest *request, Response *response)
+static int respond(Handle *self, RowRequest *request, Response *response)
 {
     PyObject *answer = carry_out(request);
+    if (answer && schema_version(self, &request->schema_version) < 0) /* the row may have changed the schema */
+        Py_CLEAR(answer);
     if (answer && request->type == REQUEST_SELECT && PyList_CheckExact(answer)
         && may_send(request->connection, total_size(answer)) <= 0)
         Py_CLEAR(answer); /* Python lets the request wait */
@@ -124,13 +126,13 @@ static int respond(const RowRequest *request, Response *response)
 
 /* Answer a request of which code of Python may hear. Returns 1; 0 unknown; -1 if it has failed: `refusal` then is the
  * answer, or NULL with an exception. */
-static int respond_aloud(Handle *self, PyObject *session, const RowRequest *request, Response *response,
+static int respond_aloud(Handle *self, PyObject *session, RowRequest *request, Response *response,
                          PyObject **refusal)
 {
     int done = -1;
     /* An exception may have come before. */
     if (!PyErr_Occurred() && begin_request(self, session, request->sync) == 0)
-        done = respond(request, response);
+        done = respond(self, request, response);
     if (done < 0) {
         set_slot(self->sessions, &sessions_current, session);
         *refusal = failed(self, request->sync, "a trigger");

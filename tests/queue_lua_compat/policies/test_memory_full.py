@@ -233,7 +233,7 @@ class TestLegacy:
         client.call("done", 0, world.take(client), 9)
         assert world.tasks()[9] == TaskState.DONE
         with refusal(ErrorCode.MEMORY_ISSUE):
-            client.call("done", 0, world.take(client), "x" * 100)
+            client.call("done", 0, world.take(client), "x" * 1_000_000)
 
 
 @worlds()
@@ -246,7 +246,7 @@ def test_changes_by_clients_are_refused(kind: str, clock: ManualClock, full: Cal
     row = next(iter(space.pairs()))
     data = len(row) - 1
     with refusal(ErrorCode.MEMORY_ISSUE):
-        space.update(row[0], [("=", data, "x" * 1000)])
+        space.update(row[0], [("=", data, "x" * 1_000_000)])
     with refusal(ErrorCode.MEMORY_ISSUE):
         space.core().update(0, [row[0]], space.core().parse_operations([("=", data, "x" * 1000)]))
     with refusal(ErrorCode.MEMORY_ISSUE):
