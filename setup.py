@@ -26,7 +26,7 @@ SERVER, SPARK, CORE = (
     Path("iproto_server/engine/core"),
 )
 SHARED = [
-    *(SERVER / "values" / name for name in ("reader.c", "reader.h")),
+    SERVER / "values" / "reader.h",
     *(CORE / name for name in ("msgpack.c", "msgpack.h", "update.c", "update.h")),
 ]
 """Sources of the server that Spark's module uses, too."""

@@ -13,9 +13,10 @@ from enum import IntEnum
 from typing import Self
 from uuid import UUID
 
-import msgpack
+from msgpack import ExtType
 
 from iproto_server.errors import BoxError
+from iproto_server.native._native import pack, set_hook, skip, unpack
 
 _DECIMAL_DIGITS = 38
 # A scale and 38 digits need 21 bytes at most; zeros in front are allowed, but not without end.
@@ -110,6 +111,8 @@ class Interval:
 
 
 _INTERVAL_FIELDS = ("year", "month", "week", "day", "hour", "minute", "second", "nsec", "adjust")
+# Their number, and for each of them its own and nine bytes at most.
+_INTERVAL_PAYLOAD = 1 + 10 * len(_INTERVAL_FIELDS)
 
 
 def _fits_decimal(digits: int, scale: int) -> bool:
@@ -135,8 +138,7 @@ def encode_decimal(value: Decimal) -> bytes:
     nibbles = "".join(map(str, digits)) + ("d" if sign else "c")
     if len(nibbles) % 2:
         nibbles = "0" + nibbles
-    scale: bytes = msgpack.packb(-exponent)
-    return scale + bytes.fromhex(nibbles)
+    return pack(-exponent) + bytes.fromhex(nibbles)
 
 
 def decode_decimal(payload: bytes) -> Decimal | None:
@@ -144,12 +146,11 @@ def decode_decimal(payload: bytes) -> Decimal | None:
     if len(payload) > _DECIMAL_PAYLOAD:
         return None
     try:
-        unpacker = msgpack.Unpacker(None, read_size=64)
-        unpacker.feed(payload)
-        scale = unpacker.unpack()
-    except (ValueError, msgpack.UnpackException):
+        end = skip(payload, 0)
+        scale = unpack(payload[:end])
+    except BoxError:
         return None
-    nibbles = payload[unpacker.tell() :].hex()
+    nibbles = payload[end:].hex()
     if type(scale) is not int or not nibbles:
         return None
     digits = nibbles[:-1].lstrip("0")
@@ -197,7 +198,7 @@ def encode_interval(value: Interval) -> bytes:
         BoxError: PROC_LUA when a part does not fit 64 bits.
     """
     parts = [
-        bytes((number,)) + msgpack.packb(part)
+        bytes((number,)) + pack(part)
         for number, name in enumerate(_INTERVAL_FIELDS)
         if (part := _interval_part(value, name))
     ]
@@ -213,20 +214,24 @@ def _interval_part(value: Interval, name: str) -> int:
 
 def decode_interval(payload: bytes) -> Interval | None:
     """Decode a span; None if the payload is not one."""
+    if len(payload) > _INTERVAL_PAYLOAD:
+        return None
     parts: dict[str, int] = {"adjust": IntervalAdjust.EXCESS}
-    unpacker = msgpack.Unpacker(None, read_size=64)
-    unpacker.feed(payload)
     try:
-        for _ in range(unpacker.unpack()):
-            number, part = unpacker.unpack(), unpacker.unpack()
+        end, numbers = 0, []
+        while end < len(payload):
+            start, end = end, skip(payload, end)
+            numbers.append(unpack(payload[start:end]))
+        count, *fields = numbers
+        if type(count) is not int or len(fields) != 2 * count:
+            return None
+        for number, part in zip(fields[::2], fields[1::2], strict=True):
             if type(number) is not int or number < 0 or type(part) is not int:
                 return None
             parts[_INTERVAL_FIELDS[number]] = part
-    except (TypeError, ValueError, IndexError, msgpack.UnpackException):
+    except (BoxError, ValueError, IndexError):
         return None
-    if unpacker.tell() != len(payload) or not 0 <= parts["adjust"] <= IntervalAdjust.LAST:
-        return None
-    return Interval(**parts)
+    return Interval(**parts) if 0 <= parts["adjust"] <= IntervalAdjust.LAST else None
 
 
 def error_stack(error: BoxError) -> dict[int, object]:
@@ -287,10 +292,69 @@ def decode_uuid(payload: bytes) -> UUID | None:
     return UUID(bytes=payload) if len(payload) == 16 else None
 
 
-DECODERS: dict[int, Callable[[bytes], object]] = {
+_DECODERS: dict[int, Callable[[bytes], object]] = {
     ExtensionType.DECIMAL: decode_decimal,
     ExtensionType.UUID: decode_uuid,
     ExtensionType.DATETIME: decode_datetime,
     ExtensionType.INTERVAL: decode_interval,
 }
-"""Decoders of payloads by extension type; errors are MessagePack and left to the codec."""
+
+
+def decode(number: int, payload: bytes, described: object) -> object:
+    """Return the value of an extension that `unpack` has met.
+
+    Parameters:
+        number: Its type, not negative.
+        payload: Its bytes.
+        described: What the payload of an error describes; None for other types, and if that cannot be
+            unpacked.
+    """
+    if number == ExtensionType.ERROR:
+        value: object = error_from_stack(described)
+    else:
+        decoder = _DECODERS.get(number)
+        value = None if decoder is None else decoder(payload)
+    return ExtType(number, payload) if value is None else value
+
+
+def encode(value: object) -> tuple[int, object] | None:
+    """Return the extension that `pack` writes for a value that has no other form.
+
+    Parameters:
+        value: Of a type that MessagePack lacks, or an integer beyond 64 bits.
+
+    Returns:
+        The type, and the payload or what is packed as the payload; None for a tuple that is packed as an
+        array.
+
+    Raises:
+        BoxError: PROC_LUA, the value has no form at all.
+    """
+    if isinstance(value, tuple):
+        return (value.code, value.data) if isinstance(value, ExtType) else None
+    if isinstance(value, Decimal):
+        return ExtensionType.DECIMAL, encode_decimal(value)
+    if isinstance(value, UUID):
+        return ExtensionType.UUID, value.bytes
+    if isinstance(value, Datetime):
+        return ExtensionType.DATETIME, encode_datetime(value)
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        return ExtensionType.DATETIME, encode_datetime(Datetime.from_datetime(value))
+    if isinstance(value, Interval):
+        return ExtensionType.INTERVAL, encode_interval(value)
+    if isinstance(value, BoxError):
+        return ExtensionType.ERROR, error_stack(value)
+    if isinstance(value, int):
+        raise BoxError.procedure(_does_not_fit(value))
+    raise BoxError.procedure(f"unsupported Python type '{type(value).__name__}'")
+
+
+def _does_not_fit(number: int) -> str:
+    try:
+        return f"integer {number} does not fit 64 bits"
+    except ValueError:  # Python refuses to convert numbers of thousands of digits
+        return "a value that is nested too deep or is too large cannot be packed"
+
+
+set_hook("decode_extension", decode)
+set_hook("encode_extension", encode)

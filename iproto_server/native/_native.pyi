@@ -22,6 +22,213 @@ FINGERPRINT: str
 def take_over(name: str, python: object, /) -> Any: ...
 def take_over_method(owner: type, name: str, /) -> Any: ...
 
+# MessagePack
+
+class Raw:
+    """A value that is packed already: `pack` copies its bytes.
+
+    Parameters:
+        raw: Exactly one well-formed MessagePack value; nothing checks it.
+    """
+
+    def __init__(self, raw: bytes) -> None: ...
+    @property
+    def raw(self) -> bytes:
+        """The packed value."""
+
+def pack(value: object, /) -> bytes:
+    """Pack a value.
+
+    Parameters:
+        value: None, bool, int, float, str, bytes, bytearray, memoryview, list, tuple, dict,
+            `decimal.Decimal`, `uuid.UUID`, `Datetime`, an aware `datetime.datetime`, `Interval`, `BoxError`,
+            `ExtType`, `Raw`, or containers of these.
+
+    Returns:
+        One MessagePack value.
+
+    Raises:
+        BoxError: PROC_LUA, the value holds something that has no MessagePack form, or more than 1024 arrays
+        and maps
+            are inside each other.
+    """
+
+def unpack(raw: bytes | bytearray | memoryview, /) -> Any:
+    """Unpack exactly one value.
+
+    Parameters:
+        raw: The whole message, of any size and from anywhere.
+
+    Returns:
+        The value. Arrays are lists, maps are dicts. Keys that a dict cannot have become tuples: arrays the
+        tuple of their items, maps the tuple of their pairs. Extension types below zero are `Raw`.
+
+    Raises:
+        BoxError: INVALID_MSGPACK, `raw` is not exactly one well-formed value, or more than 1024 arrays and
+        maps are
+            inside each other.
+    """
+
+def is_valid(raw: bytes | bytearray | memoryview, /) -> bool:
+    """Tell whether `raw` is exactly one well-formed value that `unpack` takes, without unpacking it."""
+
+def skip(raw: bytes | bytearray | memoryview, start: int, /) -> int:
+    """Find where a value ends without unpacking it.
+
+    Parameters:
+        raw: Bytes with a value, and maybe others around it.
+        start: Where the value starts.
+
+    Returns:
+        The position just behind the value.
+
+    Raises:
+        BoxError: INVALID_MSGPACK, no well-formed value starts there.
+    """
+
+def split_array(raw: bytes | bytearray | memoryview, /) -> list[bytes]:
+    """Cut an array into its items without unpacking them.
+
+    Raises:
+        BoxError: INVALID_MSGPACK, `raw` is not exactly one well-formed array.
+    """
+
+def split_map(raw: bytes | bytearray | memoryview, /) -> list[tuple[bytes, bytes]]:
+    """Cut a map into its keys and values without unpacking them.
+
+    Returns:
+        Pairs of bytes, key and value, in the map's order; a repeated key is repeated here.
+
+    Raises:
+        BoxError: INVALID_MSGPACK, `raw` is not exactly one well-formed map.
+    """
+
+def first_items(raw: bytes | bytearray | memoryview, count: int, /) -> list[bytes]:
+    """Cut the first items out of an array, and leave the others.
+
+    Parameters:
+        raw: An array.
+        count: The number of items; there are fewer if the array has fewer.
+
+    Raises:
+        BoxError: INVALID_MSGPACK, there is no array, or one of these items is malformed.
+    """
+
+def array_count(raw: bytes | bytearray | memoryview, /) -> int:
+    """Return how many items an array claims to have.
+
+    Raises:
+        BoxError: INVALID_MSGPACK, `raw` does not begin with an array.
+    """
+
+def map_count(raw: bytes | bytearray | memoryview, /) -> int:
+    """Return how many pairs a map claims to have.
+
+    Raises:
+        BoxError: INVALID_MSGPACK, `raw` does not begin with a map.
+    """
+
+def array_header(count: int, /) -> bytes:
+    """Return the bytes that announce an array of `count` items, in the shortest form."""
+
+def map_header(count: int, /) -> bytes:
+    """Return the bytes that announce a map of `count` pairs, in the shortest form."""
+
+# Tuples
+
+class Tuple(Raw, Sequence[Any]):
+    """An immutable row of a space, for procedures and triggers.
+
+    Fields are read by 0-based number (`task[0]`), by name (`task["status"]`), or all together (`list(task)`,
+    `task.tomap()`).
+
+    Parameters:
+        raw: The MessagePack array as stored.
+        format: The format with the names of fields; None for a tuple without space.
+        fields: The decoded fields, if known.
+    """
+
+    def __init__(self, raw: bytes, format: Format | None = None, fields: list[Any] | None = None) -> None: ...
+    @property
+    def format(self) -> Format | None:
+        """The format with the names of fields."""
+
+    @property
+    def fields(self) -> list[Any]:
+        """The decoded fields. The list is shared: do not change it."""
+
+    def assume(self, other: Tuple, number: int, value: object, /) -> None:
+        """Use the decoded fields of another tuple, which differs in one field only."""
+
+    @overload
+    def __getitem__(self, field: int | str, /) -> Any: ...
+    @overload
+    def __getitem__(self, field: slice, /) -> list[Any]: ...
+    def get(self, field: int | str, default: object = None) -> Any:
+        """The field, or `default` if the tuple or its format has no such field."""
+
+    def __len__(self) -> int: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+    def transform(self, start: int, count: int, /, *values: object) -> Tuple:
+        """A copy with some fields replaced by others; it has no space.
+
+        Parameters:
+            start: The number of the first field to replace; the number of fields appends.
+            count: How many fields to replace, from 0 to all from there on.
+            values: The values in their place. If they are as many, all fields keep their names; otherwise the
+                copy has no names.
+
+        Raises:
+            IndexError: The tuple does not have these fields.
+            TypeError: A number is not an integer.
+            BoxError: PROC_LUA, a value cannot be packed.
+
+        Source: Tarantool reference, box.tuple, `tuple_object:transform()`, whose fields begin at 1.
+        """
+
+    def tomap(self, *, names_only: bool = True) -> dict[str | int, Any]:
+        """The named fields as a dict, in the format's order.
+
+        Parameters:
+            names_only: Omit the 1-based numbers, under which Lua's `tuple:tomap()` repeats every field.
+
+        Source: Tarantool reference, box.tuple, `tuple_object:tomap()`.
+        """
+
+    def as_map(self, *, names_only: bool = True) -> TupleMap:
+        """The named fields as a read-only mapping.
+
+        A procedure that returns it need not decode the fields.
+
+        Parameters:
+            names_only: As for `tomap`.
+        """
+
+@final
+class TupleMap(Raw, Mapping[str | int, Any]):
+    """A tuple as a read-only mapping with the items of `Tuple.tomap`.
+
+    It is packed from the tuple's bytes, so that each value keeps the form that it is stored in.
+
+    Parameters:
+        row: The tuple.
+        names_only: As for `Tuple.tomap`.
+    """
+
+    def __init__(self, row: Tuple, names_only: bool = True) -> None: ...
+    @property
+    def raw(self) -> bytes:
+        """The packed map.
+
+        Raises:
+            BoxError: INVALID_MSGPACK, the tuple is no array.
+        """
+
+    def __getitem__(self, key: str | int, /) -> Any: ...
+    def __iter__(self) -> Iterator[str | int]: ...
+    def __len__(self) -> int: ...
+
 # The stack
 
 def ensure_stack() -> None:
@@ -247,6 +454,11 @@ def set_hook(name: str, function: Callable[..., Any], /) -> None:
     Parameters:
         name: "framing_error" makes a `FramingError` of a reason and, for a frame that is too large, its size.
             "request_error" makes a `RequestError` of the request's number, a code and the code's argument.
+            "decode_extension" makes the value of an extension that `unpack` has met. Its parameters are the
+            type, which is not negative, the payload, and what the payload of an error (type 3) describes: its
+            unpacked value; None if that is malformed, and for other types. "encode_extension" returns the
+            type and the payload of a value that `pack` has no form for, or of an integer beyond 64 bits. A
+            payload that is not bytes is packed. None stands for a tuple that is packed as an array.
         function: The function.
 
     Raises:

@@ -269,6 +269,6 @@ def _first_rows(reader: XlogReader, block: Block, count: int) -> bytes:
     try:
         for row in reader.rows(block)[:count]:
             end = codec.skip(block.payload, end) + len(row.body)
-    except codec.MALFORMED as error:
+    except ValueError as error:
         raise XlogError(reader.name, block.start, str(error)) from None
     return block.payload[:end]

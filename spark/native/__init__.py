@@ -23,7 +23,7 @@ _INTERFACE: Final = 2
 _SERVER: Final = Path(iproto_server.native.__file__).parent
 _CORE: Final = _SERVER.parent / "engine" / "core"
 _SHARED: Final = (
-    *(_SERVER / "values" / name for name in ("reader.c", "reader.h")),
+    _SERVER / "values" / "reader.h",
     *(_CORE / name for name in ("msgpack.c", "msgpack.h", "update.c", "update.h")),
 )
 

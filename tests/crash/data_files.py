@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from iproto_server.codec import msgpack as codec
-from iproto_server.codec.scan import split_array
+from iproto_server.codec.msgpack import split_array
 from iproto_server.storage.directory import (
     StoredFile,
     find_logs,

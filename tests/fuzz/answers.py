@@ -123,10 +123,8 @@ def subject() -> Subject:
 def is_refusal(response: bytes) -> bool:
     """Check the form of a response to a request with the sync 5, and tell whether it is an error."""
     [frame] = FrameDecoder(1 << 30).feed(response)
-    unpacker = codec.new_unpacker()
-    unpacker.feed(frame)
-    header, body = unpacker.unpack(), unpacker.unpack() if unpacker.tell() < len(frame) else {}
-    assert unpacker.tell() == len(frame)
+    end = codec.skip(frame, 0)
+    header, body = codec.unpack(frame[:end]), codec.unpack(frame[end:]) if end < len(frame) else {}
     assert set(header) == {0, 1, 5}
     assert set(body) <= ({0x31, 0x52} if header[0] else {0x30})
     return bool(header[0])

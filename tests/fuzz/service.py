@@ -223,11 +223,9 @@ def framed(frame: bytes) -> bytes:
 def answers(sent: bytes) -> Iterator[tuple[int, int]]:
     """Return the type and the sync of every answer after the greeting, except events."""
     for frame in FrameDecoder(1 << 30).feed(sent[GREETING:]):
-        unpacker = codec.new_unpacker()
-        unpacker.feed(frame)
-        header = unpacker.unpack()
-        assert type(unpacker.unpack()) is dict or header[0] == 0
-        assert unpacker.tell() == len(frame)
+        end = codec.skip(frame, 0)
+        header = codec.unpack(frame[:end])
+        assert type(codec.unpack(frame[end:])) is dict or header[0] == 0
         if header[0] != RequestType.EVENT:
             yield header[0], header[1]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 from iproto_server import Application, Box, BoxError, Waiter, WaitQueue
 
@@ -61,6 +62,28 @@ def push(box: Box, *messages: object) -> str:
     for message in messages:
         assert box.session.push(message) is True
     return "answer"
+
+
+class Pushing(dict[str, object]):
+    """A dict that pushes a message whenever its items are read."""
+
+    def __init__(self, box: Box, **items: object) -> None:
+        super().__init__(items)
+        self.box = box
+
+    def items(self) -> Any:
+        self.box.session.push("while packing")
+        return super().items()
+
+
+@app.procedure("push_while_packing")
+def push_while_packing(box: Box, *results: object) -> tuple[object, ...]:
+    return ("first", *(Pushing(box, result=result) for result in results))
+
+
+@app.procedure("push_while_failing")
+def push_while_failing(box: Box) -> list[object]:
+    return ["x" * 5000, Pushing(box, result=object())]
 
 
 @app.procedure("push_and_fail")

@@ -16,7 +16,7 @@ from iproto_server.box.types.field_type import FieldType
 from iproto_server.box.types.json_path import TokenKind, parse_json_path
 from iproto_server.box.update import apply_update, operations_from_python
 from iproto_server.codec import msgpack as codec
-from iproto_server.codec.scan import skip
+from iproto_server.codec.msgpack import skip
 from iproto_server.errors import BoxError, ErrorCode
 
 _HEADER_SIZES: Final = {0xDC: 3, 0xDD: 5}

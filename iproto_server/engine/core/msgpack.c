@@ -2,8 +2,7 @@
 
 #include <string.h>
 
-/* Where what follows a head begins, how long it is, and how many values it holds. Returns 0 if there is no value. */
-static int read_head(const uint8_t *at, const uint8_t *end, const uint8_t **body, uint64_t *size, uint64_t *values)
+int msgpack_head(const uint8_t *at, const uint8_t *end, const uint8_t **body, uint64_t *size, uint64_t *values)
 {
     if (at >= end)
         return 0;
@@ -70,10 +69,31 @@ const uint8_t *msgpack_skip(const uint8_t *at, const uint8_t *end)
     for (uint64_t left = 1; left; left--) {
         const uint8_t *body;
         uint64_t size, values;
-        if (!read_head(at, end, &body, &size, &values))
+        if (!msgpack_head(at, end, &body, &size, &values))
             return NULL;
         at = body + size;
         left += values;
+    }
+    return at;
+}
+
+const uint8_t *msgpack_skip_within(const uint8_t *at, const uint8_t *end, int depth)
+{
+    const uint8_t *body;
+    uint64_t size, values;
+    int known = at < end ? size_by_head(*at) : 0;
+    if (known)
+        return end - at >= known ? at + known : NULL;
+    if (!msgpack_head(at, end, &body, &size, &values) || (values && !depth))
+        return NULL;
+    at = body + size;
+    for (; at && values; values--) {
+        /* Without a call for most values. */
+        known = at < end ? size_by_head(*at) : 0;
+        if (!known)
+            at = msgpack_skip_within(at, end, depth - 1);
+        else
+            at = end - at >= known ? at + known : NULL;
     }
     return at;
 }
@@ -97,7 +117,7 @@ const uint8_t *msgpack_skip_plain(const uint8_t *at, const uint8_t *end, int dep
 {
     const uint8_t *body;
     uint64_t size, values;
-    if (!read_head(at, end, &body, &size, &values) || is_extension(*at))
+    if (!msgpack_head(at, end, &body, &size, &values) || is_extension(*at))
         return NULL;
     if (!is_map(*at) && !is_array(*at))
         return body + size;
@@ -121,7 +141,7 @@ const uint8_t *msgpack_array(const uint8_t *at, const uint8_t *end, uint32_t *co
     }
     const uint8_t *body;
     uint64_t size, values;
-    if (!read_head(at, end, &body, &size, &values))
+    if (!msgpack_head(at, end, &body, &size, &values))
         return NULL;
     if (!is_array(*at))
         return NULL;
@@ -133,7 +153,7 @@ const uint8_t *msgpack_map(const uint8_t *at, const uint8_t *end, uint32_t *pair
 {
     const uint8_t *body;
     uint64_t size, values;
-    if (!read_head(at, end, &body, &size, &values) || !is_map(*at))
+    if (!msgpack_head(at, end, &body, &size, &values) || !is_map(*at))
         return NULL;
     *pairs = (uint32_t)(values / 2);
     return body;
@@ -163,7 +183,7 @@ const uint8_t *msgpack_read(const uint8_t *at, const uint8_t *end, MsgpackValue 
     }
     const uint8_t *body;
     uint64_t size, values;
-    if (!read_head(at, end, &body, &size, &values))
+    if (!msgpack_head(at, end, &body, &size, &values))
         return NULL;
     uint8_t head = *at;
     *value = (MsgpackValue){.type = MSGPACK_OTHER};

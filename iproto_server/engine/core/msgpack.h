@@ -28,12 +28,37 @@ static inline uint64_t load_big_endian(const uint8_t *at, int width)
     return value;
 }
 
+/* Read the head of a value: where its body begins, and how many bytes it has or how many values. Returns 0 if there is
+ * no head, or fewer bytes than it tells. */
+int msgpack_head(const uint8_t *at, const uint8_t *end, const uint8_t **body, uint64_t *size, uint64_t *values);
+
 /* The position behind the value at `at`; NULL if it does not end before `end`, or is none. */
 const uint8_t *msgpack_skip(const uint8_t *at, const uint8_t *end);
+
+/* The same, but only of a value with at most `depth` arrays and maps inside each other, of which empty ones do not
+ * count. */
+enum { MSGPACK_DEPTH_MAX = 1024 };
+const uint8_t *msgpack_skip_within(const uint8_t *at, const uint8_t *end, int depth);
 
 /* The same, but only of a value that every reader understands: without extensions, without arrays and maps as keys of
  * maps, and with at most `depth` arrays and maps inside each other. */
 const uint8_t *msgpack_skip_plain(const uint8_t *at, const uint8_t *end, int depth);
+
+/* Read an unsigned integer, however many bytes it has. Returns the position behind it; NULL if there is none. */
+static inline const uint8_t *msgpack_unsigned(const uint8_t *at, const uint8_t *end, uint64_t *number)
+{
+    if (at >= end)
+        return NULL;
+    if (*at < 0x80) {
+        *number = *at;
+        return at + 1;
+    }
+    int width = *at >= 0xcc && *at <= 0xcf ? 1 << (*at - 0xcc) : 0;
+    if (!width || end - at <= width)
+        return NULL;
+    *number = load_big_endian(at + 1, width);
+    return at + 1 + width;
+}
 
 /* Read the head of an array. Returns the position of its first element; NULL if there is no array. */
 const uint8_t *msgpack_array(const uint8_t *at, const uint8_t *end, uint32_t *count);

@@ -6,6 +6,8 @@
 static const char *const names[HOOKS] = {
     [HOOK_FRAMING_ERROR] = "framing_error",
     [HOOK_REQUEST_ERROR] = "request_error",
+    [HOOK_DECODE_EXTENSION] = "decode_extension",
+    [HOOK_ENCODE_EXTENSION] = "encode_extension",
 };
 static PyObject *given[HOOKS];
 

@@ -2,7 +2,7 @@
 #include "../native.h"
 
 /* What the Python of native/__init__.py must know of: the number changes when twins, or what they are given, do. */
-#define INTERFACE 29
+#define INTERFACE 30
 
 #ifndef FINGERPRINT
 #define FINGERPRINT "" /* of the sources; setup.py defines it */
@@ -14,10 +14,7 @@ typedef PyObject *(*Fast)(PyObject *, PyObject *const *, Py_ssize_t);
 #define METHOD(name, function, text) {name, (PyCFunction)(void (*)(void))(Fast)function, METH_FASTCALL, text}
 
 static PyMethodDef twins[] = {
-    METHOD("unpack", native_unpack, "Unpack exactly one value."),
-    METHOD("pack", native_pack, "Pack a value."),
     METHOD("carry_out_until", native_carry_out_until, "Carry out requests until a time."),
-    METHOD("pack_map", native_pack_map, "Pack the map of a tuple."),
     METHOD("send_outputs", native_send_outputs, "Have connections send all their responses."),
     METHOD("encode_row_head", native_encode_row_head, "Encode the head of a row."),
     METHOD("with_head", native_with_head, "Put a block's head in front of it."),
@@ -38,6 +35,17 @@ static PyMethodDef twins[] = {
     METHOD("memory_allows", native_memory_allows, "Whether there is memory for a row."),
     METHOD("memory_usage", native_memory_usage, "Bytes that the engine holds."),
     METHOD("release_free_memory", native_release_free_memory, "Give free memory back to the system."),
+    {"pack", native_pack, METH_O, "Pack a value."},
+    {"unpack", native_unpack, METH_O, "Unpack exactly one value."},
+    METHOD("skip", native_skip, "Find where a value ends."),
+    METHOD("first_items", native_first_items, "Cut the first items out of an array."),
+    {"is_valid", native_is_valid, METH_O, "Whether bytes are exactly one value."},
+    {"split_array", native_split_array, METH_O, "Cut an array into its items."},
+    {"split_map", native_split_map, METH_O, "Cut a map into its pairs."},
+    {"array_count", native_array_count, METH_O, "The number of items that an array claims to have."},
+    {"map_count", native_map_count, METH_O, "The number of pairs that a map claims to have."},
+    {"array_header", native_array_header, METH_O, "The bytes in front of an array's items."},
+    {"map_header", native_map_header, METH_O, "The bytes in front of a map's pairs."},
     METHOD("memory_outside", native_memory_outside, "Count memory outside of the engine."),
     {NULL},
 };

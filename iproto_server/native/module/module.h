@@ -26,7 +26,7 @@ static inline void set_slot(PyObject *self, const Slot *slot, PyObject *value)
 }
 
 /* hooks.c: what Python modules have given to compiled code, once; borrowed, NULL with an exception */
-enum { HOOK_FRAMING_ERROR, HOOK_REQUEST_ERROR, HOOKS };
+enum { HOOK_FRAMING_ERROR, HOOK_REQUEST_ERROR, HOOK_DECODE_EXTENSION, HOOK_ENCODE_EXTENSION, HOOKS };
 PyObject *hook(int place);
 FUNCTION(native_set_hook);
 
@@ -80,7 +80,7 @@ PyObject *call_python(const Method *method, PyObject *self, PyObject *const *arg
 
 /* module.c: the Python functions that the compiled ones fall back on, in the order of the table there. */
 enum {
-    PYTHON_UNPACK, PYTHON_PACK, PYTHON_CARRY_OUT_UNTIL, PYTHON_PACK_MAP, PYTHON_COUNT
+    PYTHON_CARRY_OUT_UNTIL, PYTHON_COUNT
 };
 extern PyObject *python_functions[PYTHON_COUNT];
 

@@ -5,10 +5,7 @@
  */
 #include "../native.h"
 
-enum {
-    PAIRS_MAX = 1024,     /* Tarantool knows fewer than a hundred keys */
-    REQUEST_DEEPEST = 1024 /* arrays and maps inside each other */
-};
+enum { PAIRS_MAX = 1024 }; /* Tarantool knows fewer than a hundred keys */
 
 /* -- kinds -- */
 
@@ -101,7 +98,7 @@ static inline int skip(Position *at, Position end, int depth)
     uint8_t first = *at < end ? **at : 0xc1;
     int size = first < 0x80 ? 1 : kind_of(first) == KIND_UINT ? 1 + (1 << (first - 0xcc)) : 0;
     if (!size || size > end - *at)
-        return skip_value(at, end, DEEPEST - REQUEST_DEEPEST + depth);
+        return skip_value(at, end, depth);
     *at += size;
     return 1;
 }

@@ -1,7 +1,6 @@
-/* Decoding of MessagePack, shared by the compiled modules of iproto_server and of spark.
+/* Reading MessagePack with a position that moves on, for the compiled modules of iproto_server and of spark.
  *
- * The buffer is read between `at` and `end` only: no byte is read before it is known to be there. A function that
- * returns NULL without an exception, or 0, has met something that it leaves to Python.
+ * No byte is read at or behind `end`. A function that returns 0 has not found what it reads.
  */
 #ifndef IPROTO_SERVER_READER_H
 #define IPROTO_SERVER_READER_H
@@ -11,21 +10,31 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Deeper values are left to Python. */
-#define DEEPEST 32
+#include "../../engine/core/msgpack.h"
 
 typedef const uint8_t *Position;
 
 static inline uint64_t big_endian(Position at, int width)
 {
-    uint64_t value = 0;
-    for (int place = 0; place < width; place++)
-        value = value << 8 | at[place];
-    return value;
+    return load_big_endian(at, width);
 }
 
-int skip_value(Position *at, Position end, int depth);
-int read_unsigned(Position *at, Position end, uint64_t *value);
-PyObject *read_value(Position *at, Position end, int depth);
+/* Go past a value that is inside of `depth` arrays and maps. Returns 0 if there is none, or it is nested too deep. */
+static inline int skip_value(Position *at, Position end, int depth)
+{
+    Position behind = msgpack_skip_within(*at, end, MSGPACK_DEPTH_MAX - depth);
+    if (behind)
+        *at = behind;
+    return behind != NULL;
+}
+
+/* Read an unsigned number, in whatever form. */
+static inline int read_unsigned(Position *at, Position end, uint64_t *value)
+{
+    Position behind = msgpack_unsigned(*at, end, value);
+    if (behind)
+        *at = behind;
+    return behind != NULL;
+}
 
 #endif

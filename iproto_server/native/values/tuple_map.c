@@ -1,104 +1,108 @@
-/* The twins of TupleMap and pack_map: a tuple as a mapping, which is packed from the bytes of the tuple. */
+/* TupleMap: a tuple as a mapping, which is packed from the bytes of the tuple. */
 #include "../native.h"
 
 #include "../../engine/core/msgpack.h"
 
 typedef struct {
-    RawObject base; /* of which `raw` is not set: it is made when it is asked for */
+    RawObject base; /* whose `raw` is not set: it is made when it is needed */
     TupleObject *row;
-    PyObject *items; /* a dict that is never changed; NULL until somebody reads */
+    PyObject *items; /* a dict that is never changed; NULL until it is read */
     char names_only;
 } TupleMapObject;
 
 /* -- packing -- */
 
-static int append(Buffer *buffer, Position from, Position to)
+static int refuse(Buffer *buffer, const char *text)
 {
-    uint8_t *at = buffer_grow(buffer, to - from);
-    if (!at)
-        return -1;
-    memcpy(at, from, (size_t)(to - from));
-    return 1;
+    return refuse_value(buffer, "INVALID_MSGPACK", text);
 }
 
-static int append_numbered(Buffer *buffer, Position at, Position end, uint32_t count)
+static int write_numbered(Buffer *buffer, Position at, Position end, uint32_t count)
 {
     int done = 1;
     for (uint32_t number = 1; done == 1 && number <= count; number++) {
         Position next = msgpack_skip(at, end);
-        done = next ? write_unsigned(buffer, number) : 0;
+        done = next ? write_unsigned(buffer, number) : refuse(buffer, "malformed array");
         if (done == 1)
-            done = append(buffer, at, next);
+            done = buffer_append(buffer, at, next - at);
         at = next;
     }
     return done;
 }
 
-/* The packed names of a format, borrowed, none for None; NULL where Python has to look for them. */
-static PyObject *names_of(PyObject *format)
+/* Write the next fields under their packed names. */
+static int write_named(Buffer *buffer, Position *at, Position end, PyObject *names, Py_ssize_t count)
 {
-    static PyObject *none;
-    if (format && format != Py_None)
-        return format_packed_names(format);
-    return none ? none : (none = PyTuple_New(0));
-}
-
-/* Returns as `write_value`. */
-static int write_map(Buffer *buffer, const TupleObject *row, int names_only)
-{
-    Position start = (Position)PyBytes_AS_STRING(row->base.raw), end = start + PyBytes_GET_SIZE(row->base.raw);
-    uint32_t count = 0;
-    Position at = msgpack_array(start, end, &count);
-    PyObject *names = at ? names_of(row->format) : NULL;
-    if (!names)
-        return PyErr_Occurred() ? -1 : 0;
-    uint32_t named = PyTuple_GET_SIZE(names) < count ? (uint32_t)PyTuple_GET_SIZE(names) : count, field = 0;
-    int done = write_map_header(buffer, (uint64_t)named + (names_only ? 0 : count));
-    if (done == 1 && !names_only)
-        done = append_numbered(buffer, at, end, count);
-    for (; done == 1 && field < named; field++) {
-        Position next = msgpack_skip(at, end);
+    for (Py_ssize_t field = 0; field < count; field++) {
+        Position next = msgpack_skip(*at, end);
+        if (!next)
+            return refuse(buffer, "malformed array");
         PyObject *name = PyTuple_GET_ITEM(names, field);
-        if (!next || !PyBytes_CheckExact(name))
-            return 0;
         Py_ssize_t size = PyBytes_GET_SIZE(name);
-        uint8_t *to = buffer_grow(buffer, size + (next - at));
+        uint8_t *to = buffer_grow(buffer, size + (next - *at));
         if (!to)
             return -1;
         memcpy(to, PyBytes_AS_STRING(name), (size_t)size);
-        memcpy(to + size, at, (size_t)(next - at));
-        at = next;
+        memcpy(to + size, *at, (size_t)(next - *at));
+        *at = next;
     }
-    for (; done == 1 && at && field < count; field++)
+    return 1;
+}
+
+/* Whether the row ends with its last fields, which have no names: 1, or what `refuse` returns. */
+static int check_rest(Buffer *buffer, Position at, Position end, uint32_t count)
+{
+    while (at && count--)
         at = msgpack_skip(at, end);
-    return done == 1 && at != end ? 0 : done;
+    return !at ? refuse(buffer, "malformed array") : at < end ? refuse(buffer, "bytes after an array") : 1;
+}
+
+/* The packed names that an object has which is no Format, a tuple of bytes; NULL with an exception. */
+static PyObject *other_names(PyObject *format)
+{
+    PyObject *given = PyObject_GetAttrString(format, "packed_names"), *names = given ? PySequence_Tuple(given) : NULL;
+    Py_XDECREF(given);
+    for (Py_ssize_t place = 0; names && place < PyTuple_GET_SIZE(names); place++)
+        if (!PyBytes_CheckExact(PyTuple_GET_ITEM(names, place))) {
+            PyErr_SetString(PyExc_TypeError, "the packed names of a format must be bytes");
+            Py_CLEAR(names);
+        }
+    return names;
+}
+
+/* The packed names of a format, none for None; NULL with an exception. */
+static PyObject *names_of(PyObject *format)
+{
+    if (!format || format == Py_None)
+        return PyTuple_New(0);
+    PyObject *names = format_packed_names(format);
+    return names ? Py_NewRef(names) : other_names(format);
+}
+
+static int write_fields(Buffer *buffer, PyObject *raw, PyObject *names, int names_only)
+{
+    Position at = (Position)PyBytes_AS_STRING(raw), end = at + PyBytes_GET_SIZE(raw);
+    uint32_t count;
+    if (!(at = msgpack_array(at, end, &count)))
+        return refuse(buffer, "malformed array");
+    Py_ssize_t named = PyTuple_GET_SIZE(names) < count ? PyTuple_GET_SIZE(names) : (Py_ssize_t)count;
+    int done = write_map_header(buffer, (uint64_t)named + (names_only ? 0 : count));
+    if (done == 1 && !names_only)
+        done = write_numbered(buffer, at, end, count);
+    if (done == 1)
+        done = write_named(buffer, &at, end, names, named);
+    return done == 1 ? check_rest(buffer, at, end, count - (uint32_t)named) : done;
 }
 
 int write_tuple_map(Buffer *buffer, PyObject *map)
 {
-    return write_map(buffer, ((TupleMapObject *)map)->row, ((TupleMapObject *)map)->names_only);
-}
-
-static PyObject *pack(PyObject *row, int names_only)
-{
-    Buffer buffer;
-    buffer_init(&buffer);
-    PyObject *packed = NULL;
-    if (write_map(&buffer, (TupleObject *)row, names_only) == 1)
-        packed = PyBytes_FromStringAndSize((const char *)buffer.data, buffer.size);
-    buffer_free(&buffer);
-    if (packed || PyErr_Occurred())
-        return packed;
-    PyObject *args[] = {row, names_only ? Py_True : Py_False};
-    return PyObject_Vectorcall(python_functions[PYTHON_PACK_MAP], args, 2, NULL);
-}
-
-/* pack_map(row, names_only) */
-FUNCTION(native_pack_map)
-{
-    if (count == 2 && PyObject_TypeCheck(args[0], &Tuple_Type) && PyBool_Check(args[1]))
-        return pack(args[0], args[1] == Py_True);
-    return PyObject_Vectorcall(python_functions[PYTHON_PACK_MAP], args, (size_t)count, NULL);
+    const TupleObject *row = ((TupleMapObject *)map)->row;
+    if (buffer->is_shared && row->format && row->format != Py_None && !format_packed_names(row->format))
+        return 0;
+    PyObject *names = names_of(row->format);
+    int done = names ? write_fields(buffer, row->base.raw, names, ((TupleMapObject *)map)->names_only) : -1;
+    Py_XDECREF(names);
+    return done;
 }
 
 /* -- the mapping -- */
@@ -139,7 +143,7 @@ static void map_dealloc(PyObject *self)
     free_list_drop(&free_maps, self);
 }
 
-/* What reads are answered from, borrowed; NULL with an exception. */
+/* The items as a dict, borrowed; NULL with an exception. */
 static PyObject *items_of(PyObject *object)
 {
     TupleMapObject *self = (TupleMapObject *)object;
@@ -150,7 +154,7 @@ static PyObject *items_of(PyObject *object)
 
 static PyObject *map_raw(PyObject *self, void *closure)
 {
-    return pack((PyObject *)((TupleMapObject *)self)->row, ((TupleMapObject *)self)->names_only);
+    return pack(self);
 }
 
 static PyObject *map_subscript(PyObject *self, PyObject *key)

@@ -1,50 +1,7 @@
-/* The twins of codec.Raw and box.tuple.Tuple: a packed value, and one that is the row of a space. */
+/* Tuples: rows of spaces, as procedures and triggers see them. */
 #include "../native.h"
 
 #include "../../engine/core/msgpack.h"
-
-static PyObject *raw_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
-{
-    PyObject *self = type->tp_alloc(type, 0);
-    if (self && !(((RawObject *)self)->raw = PyBytes_FromStringAndSize("\x90", 1)))
-        Py_CLEAR(self);
-    return self;
-}
-
-static int raw_init(PyObject *self, PyObject *args, PyObject *kwargs)
-{
-    static char *names[] = {"raw", NULL};
-    PyObject *raw;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "S:Raw", names, &raw))
-        return -1;
-    Py_XSETREF(((RawObject *)self)->raw, Py_NewRef(raw));
-    return 0;
-}
-
-static void raw_dealloc(PyObject *self)
-{
-    Py_XDECREF(((RawObject *)self)->raw);
-    Py_TYPE(self)->tp_free(self);
-}
-
-static PyMemberDef raw_members[] = {
-    {"raw", T_OBJECT, offsetof(RawObject, raw), READONLY, "the packed bytes"},
-    {NULL},
-};
-
-PyTypeObject Raw_Type = {
-    PyVarObject_HEAD_INIT(NULL, 0)
-    .tp_name = "iproto_server.codec.msgpack.Raw",
-    .tp_doc = "A value that is packed already: pack() copies its bytes.",
-    .tp_basicsize = sizeof(RawObject),
-    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
-    .tp_new = raw_new,
-    .tp_init = raw_init,
-    .tp_dealloc = raw_dealloc,
-    .tp_members = raw_members,
-};
-
-/* -- Tuple -- */
 
 static void tuple_set(TupleObject *self, PyObject *raw, PyObject *format, PyObject *fields)
 {
@@ -82,7 +39,7 @@ static PyObject *tuple_vectorcall(PyObject *type, PyObject *const *args, size_t 
     Py_ssize_t count = PyVectorcall_NARGS(flags);
     if (names || count < 1 || count > 3) {
         /* The long way, which knows names and says what is wrong. */
-        PyObject *self = raw_new((PyTypeObject *)type, NULL, NULL);
+        PyObject *self = raw_alloc((PyTypeObject *)type, NULL, NULL);
         PyObject *given = PyTuple_New(count), *named = names ? PyDict_New() : NULL;
         int is_made = self && given && (named || !names);
         for (Py_ssize_t place = 0; is_made && place < count; place++)
@@ -109,7 +66,7 @@ static void tuple_dealloc(PyObject *self)
     Py_XDECREF(((TupleObject *)self)->format);
     Py_XDECREF(((TupleObject *)self)->fields);
     if (Py_TYPE(self) != &Tuple_Type) {
-        raw_dealloc(self);
+        raw_free(self);
         return;
     }
     Py_XDECREF(((RawObject *)self)->raw);
@@ -142,7 +99,8 @@ PyObject *stored_tuple(PyObject *raw, PyObject *format)
 PyObject *tuple_fields(TupleObject *self)
 {
     if (!self->fields) {
-        self->fields = unpack_array(self->base.raw);
+        PyObject *fields = unpack_array(self->base.raw);
+        Py_XSETREF(self->fields, fields); /* a hook may have asked for them, too */
     }
     return self->fields;
 }
@@ -440,7 +398,7 @@ PyTypeObject Tuple_Type = {
     .tp_basicsize = sizeof(TupleObject),
     .tp_base = &Raw_Type,
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_SEQUENCE,
-    .tp_new = raw_new,
+    .tp_new = raw_alloc,
     .tp_init = tuple_init,
     .tp_vectorcall = tuple_vectorcall,
     .tp_dealloc = tuple_dealloc,

@@ -30,19 +30,20 @@ static inline uint8_t *put_unsigned(uint8_t *at, uint64_t value)
 
 #define FUNCTION(name) PyObject *name(PyObject *module, PyObject *const *args, Py_ssize_t count)
 
-/* unpack.c */
-PyObject *unpack(PyObject *raw);       /* falls back on codec.unpack */
-PyObject *unpack_array(PyObject *raw); /* the same; a list */
+/* box_error.c */
+/* Raise the BoxError of a member of ErrorCode; its arguments as in `Py_BuildValue`, NULL for none. It runs Python code. */
+void raise_box_error(const char *code, const char *format, ...);
 
-/* writer.c */
+/* buffer.c */
 typedef struct {
     uint8_t *data;
     Py_ssize_t size, room;
     PyObject *bytes; /* which `data` is in, once `first` is too small; else NULL */
+    char is_shared;  /* whether Python code may write to it, so that none may run while a value is written */
     uint8_t first[1024];
 } Buffer;
 
-void buffer_init(Buffer *buffer);
+void buffer_init(Buffer *buffer); /* not shared */
 void buffer_free(Buffer *buffer);
 int buffer_reserve(Buffer *buffer, Py_ssize_t room); /* 0; -1 with an exception */
 void buffer_hold(Buffer *buffer, PyObject *bytes); /* instead of what it holds; what is written goes elsewhere */
@@ -59,9 +60,39 @@ static inline uint8_t *buffer_grow(Buffer *buffer, Py_ssize_t count)
     return at;
 }
 
-int write_map_header(Buffer *buffer, uint64_t pairs);
-int write_value(Buffer *buffer, PyObject *value, int depth); /* 1; 0 unknown; -1 with an exception */
+/* Append a copy of some bytes. Returns 1; -1 with an exception. */
+static inline int buffer_append(Buffer *buffer, const void *data, Py_ssize_t size)
+{
+    uint8_t *at = buffer_grow(buffer, size);
+    if (!at)
+        return -1;
+    memcpy(at, data, (size_t)size);
+    return 1;
+}
+
+/* unpack.c */
+/* Read a value that is inside of `depth` arrays and maps. Returns NULL without an exception if it is malformed, or nested
+ * too deep. Extension types run Python code. */
+PyObject *read_value(Position *at, Position end, int depth);
+PyObject *unpack(PyObject *raw);       /* exactly one value */
+PyObject *unpack_array(PyObject *raw); /* the same; a list */
+
+/* writer.c */
+/* Write a value that is inside of `depth` arrays and maps. These return 1; -1 with an exception, and the buffer has a part
+ * of it; 0, too, if the buffer is shared and the value needs Python code. */
+int write_value(Buffer *buffer, PyObject *value, int depth);
+int write_sequence(Buffer *buffer, PyObject *sequence, int depth);
 int write_unsigned(Buffer *buffer, uint64_t value);
+int write_array_header(Buffer *buffer, uint64_t count);
+int write_map_header(Buffer *buffer, uint64_t pairs);
+int refuse_value(Buffer *buffer, const char *code, const char *text); /* with a BoxError */
+int refuse_size(Buffer *buffer); /* of a value that is nested too deep or too large */
+PyObject *pack(PyObject *value); /* bytes */
+
+/* extensions.c */
+int is_error_extension(int type); /* its payload is MessagePack */
+PyObject *decode_extension(int type, Position payload, Position end, PyObject *described);
+int write_extension(Buffer *buffer, PyObject *value, int depth); /* returns as `write_value` */
 
 /* Objects of a type that are kept for the next ones, since making and dropping them is what costs. Their type is a
  * static one, and they take no part in garbage collection. */
@@ -89,12 +120,18 @@ static inline void free_list_drop(FreeList *list, PyObject *object)
         PyObject_Free(object);
 }
 
-/* tuples.c */
-extern PyTypeObject Raw_Type, Tuple_Type;
+/* raw.c */
+extern PyTypeObject Raw_Type;
 typedef struct {
     PyObject_HEAD
-    PyObject *raw;
+    PyObject *raw; /* bytes */
 } RawObject;
+PyObject *new_raw(Position start, Position end);
+PyObject *raw_alloc(PyTypeObject *type, PyObject *args, PyObject *kwargs); /* of a subclass: an empty array */
+void raw_free(PyObject *self);
+
+/* tuples.c */
+extern PyTypeObject Tuple_Type;
 typedef struct {
     RawObject base;
     PyObject *format, *fields; /* fields NULL: not decoded yet */
@@ -151,9 +188,17 @@ extern PyTypeObject DictUndo_Type;
 /* durations.c */
 extern PyTypeObject Durations_Type;
 
-FUNCTION(native_unpack);
-FUNCTION(native_pack);
-FUNCTION(native_pack_map);
+PyObject *native_pack(PyObject *module, PyObject *value);
+PyObject *native_unpack(PyObject *module, PyObject *raw);
+FUNCTION(native_skip);
+FUNCTION(native_first_items);
+PyObject *native_is_valid(PyObject *module, PyObject *raw);
+PyObject *native_split_array(PyObject *module, PyObject *raw);
+PyObject *native_split_map(PyObject *module, PyObject *raw);
+PyObject *native_array_count(PyObject *module, PyObject *raw);
+PyObject *native_map_count(PyObject *module, PyObject *raw);
+PyObject *native_array_header(PyObject *module, PyObject *number);
+PyObject *native_map_header(PyObject *module, PyObject *number);
 FUNCTION(native_row_key);
 FUNCTION(native_client_key);
 FUNCTION(native_row_check);

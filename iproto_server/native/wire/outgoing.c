@@ -126,8 +126,10 @@ Buffer *response_begin(Response *response, PyObject *connection)
         return response->buffer;
     }
     response->buffer = make_names() < 0 ? NULL : output_buffer(output);
-    if (response->buffer)
+    if (response->buffer) {
+        response->buffer->is_shared = 1;
         response->start = response->buffer->size;
+    }
     return response->buffer;
 }
 

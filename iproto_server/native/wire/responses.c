@@ -91,7 +91,7 @@ int write_rows(Buffer *buffer, uint64_t sync, uint32_t version, PyObject *const 
     return at ? 0 : -1;
 }
 
-/* Append what a procedure has returned. Returns 0 where Python has to pack a value. */
+/* Append what a procedure has returned. Returns as `write_value`. */
 static int write_values(Buffer *buffer, PyObject *result, uint32_t *count)
 {
     *count = 0;
@@ -130,7 +130,7 @@ PyObject *pack_values(PyObject *result)
     if (values && result != Py_None && !PyTuple_Check(result) && PyList_Append(values, result) < 0)
         Py_CLEAR(values);
     for (Py_ssize_t place = 0; values && place < PyList_GET_SIZE(values); place++) {
-        PyObject *packed = PyObject_CallOneArg(python_functions[PYTHON_PACK], PyList_GET_ITEM(values, place));
+        PyObject *packed = pack(PyList_GET_ITEM(values, place));
         if (!packed || PyList_SetItem(values, place, packed) < 0)
             Py_CLEAR(values);
     }
@@ -186,13 +186,8 @@ FUNCTION(native_encode_result)
         return NULL;
     Buffer buffer;
     buffer_init(&buffer);
-    int done = write_result(&buffer, sync, version, args[2]);
-    if (done > 0)
-        return buffer_take(&buffer);
+    PyObject *response = write_result(&buffer, sync, version, args[2]) > 0 ? buffer_take(&buffer) : NULL;
     buffer_free(&buffer);
-    PyObject *values = done < 0 ? NULL : pack_values(args[2]);
-    PyObject *response = values ? encode_rows(sync, version, values) : NULL;
-    Py_XDECREF(values);
     return response;
 }
 

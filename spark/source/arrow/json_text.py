@@ -28,7 +28,6 @@ from uuid import UUID
 
 import orjson
 import pyarrow as pa
-from msgpack import Timestamp
 
 from iproto_server.codec import msgpack as codec
 from iproto_server.codec.msgpack import Datetime, Interval
@@ -184,7 +183,7 @@ def _plain(value: object) -> Any:
         return b64encode(value).decode()
     if isinstance(value, BoxError):
         return value.message
-    if isinstance(value, codec.ExtType | codec.Raw | Timestamp):
+    if isinstance(value, codec.ExtType | codec.Raw):
         return b64encode(codec.pack(value)).decode()
     raise TypeError(type(value).__name__)
 

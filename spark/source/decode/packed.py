@@ -153,7 +153,7 @@ class Buffer:
         for row in where.tolist():
             try:
                 ends[row] = codec.skip(self.data, int(at[row]))
-            except (*codec.MALFORMED, BoxError, IndexError) as error:
+            except BoxError as error:
                 raise ValueError(f"malformed value at {at[row]}: {error}") from None
         self._check(ends)
         return ends
@@ -259,17 +259,10 @@ def unpack_some(raws: Sequence[bytes | None]) -> list[Any]:
         ValueError: If one is malformed.
     """
     there = [raw for raw in raws if raw is not None]
-    unpacker = codec.new_unpacker()
     try:
-        unpacker.feed(b"".join(there))
-        values = list(unpacker)
-    except codec.MALFORMED:
-        values = []
-    if len(values) != len(there):
-        try:
-            values = list(map(codec.unpack, there))
-        except BoxError as error:
-            raise ValueError(error.message) from None
+        values = list(map(codec.unpack, there))
+    except BoxError as error:
+        raise ValueError(error.message) from None
     if len(there) == len(raws):
         return values
     rest = iter(values)

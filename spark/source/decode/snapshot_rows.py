@@ -138,7 +138,7 @@ def _body_lead(beginning: bytes, space_id: int) -> bytes | None:
         start = codec.skip(beginning, 0)
         end = codec.skip(beginning, start + 2)
         number = codec.unpack(beginning[start + 2 : end])
-    except (*codec.MALFORMED, BoxError, IndexError):
+    except BoxError:
         return None
     lead = beginning[start : end + 1]
     return lead if number == space_id and lead[:2] == b"\x82\x10" and lead[-1:] == b"\x21" else None

@@ -12,7 +12,7 @@ from iproto_server.storage.xlog import Row, RowFlag, RowType
 
 _COMMIT = int(RowFlag.COMMIT)
 _UINT64_MAX = 2**64 - 1
-_FAULTS = (*codec.MALFORMED, BoxError, IndexError)
+_FAULTS = (ValueError, TypeError, BoxError, msgpack.UnpackException)
 
 
 def reference_rows(payload: bytes) -> list[Row]:

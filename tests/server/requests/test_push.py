@@ -37,6 +37,24 @@ def test_what_cannot_be_packed_is_refused(client: IprotoClient) -> None:
     assert not client.call("push_unpackable").ok
 
 
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_messages_from_within_a_result_come_before_it(client: IprotoClient, count: int) -> None:
+    results = [[number, "x" * 2000 * number] for number in range(count)]
+    sync = send_call(client, "push_while_packing", *results)
+    for _ in range(count):
+        chunk = client.receive()
+        assert (chunk.status, chunk.sync, chunk.body[0x30]) == (CHUNK, sync, ["while packing"])
+    answer = client.receive()
+    assert (answer.sync, answer.data) == (sync, ["first", *({"result": result} for result in results)])
+
+
+def test_messages_from_within_a_result_that_cannot_be_packed_are_sent(client: IprotoClient) -> None:
+    send_call(client, "push_while_failing")
+    assert client.receive().body[0x30] == ["while packing"]
+    assert client.receive().failure == (32, "unsupported Python type 'object'")
+    assert client.request(PING).ok
+
+
 def test_messages_of_a_call_that_fails_are_sent(client: IprotoClient) -> None:
     send_call(client, "push_and_fail", "message")
     assert client.receive().body[0x30] == ["message"]

@@ -174,7 +174,10 @@ class TestValues:
         for value, text in told.items():
             assert one_column(ANY, [value]) == [text]
         assert one_column(ANY, [{1: None, (2, 3): float("nan")}]) == ['{"1":null,"[2,3]":"NaN"}']
-        for unknown in (msgpack.ExtType(77, b"ab"), msgpack.Timestamp(1, 5), msgpack.Timestamp(-1)):
+        timestamps = [
+            codec.Raw(msgpack.packb(moment)) for moment in (msgpack.Timestamp(1, 5), msgpack.Timestamp(-1))
+        ]
+        for unknown in (codec.ExtType(77, b"ab"), *timestamps):
             assert one_column(ANY, [unknown]) == [f'"{b64encode(codec.pack(unknown)).decode()}"']
         assert one_column(ANY, [["null", None]]) == ['["null",null]']
 

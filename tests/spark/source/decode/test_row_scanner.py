@@ -113,7 +113,7 @@ class TestCompiledCode:
         assert told(rows, 1) == told(LogRows.of(decode_rows(payload)), 1)
 
     @pytest.mark.parametrize(
-        "nested", [b"\x91" * 40 + b"\x01", b"\xc1", b"\xdd\xff\xff\xff\xff", b"\xc6\xff"]
+        "nested", [b"\x91" * 1025 + b"\x01", b"\xc1", b"\xdd\xff\xff\xff\xff", b"\xc6\xff"]
     )
     def test_leaves_odd_values_to_others(self, nested: bytes) -> None:
         """What is nested deep, or malformed."""
