@@ -83,7 +83,6 @@ if TYPE_CHECKING:
     from iproto_server.codec.number64 import Float64, Number64
     from iproto_server.errors import BoxError, ErrorCode
     from iproto_server.managed_queue import (
-        Durations,
         Histogram,
         ManagedQueue,
         NamedQueues,
@@ -92,6 +91,7 @@ if TYPE_CHECKING:
         TaskInfo,
         TaskState,
     )
+    from iproto_server.native._native import Durations
     from iproto_server.program_version import PROGRAM_VERSION as __version__
 else:
     _MODULES = {
@@ -99,7 +99,7 @@ else:
         "Application": "iproto_server.app",
         "BoxError": "iproto_server.errors",
         "DueTimer": "iproto_server.box.api.due_timer",
-        "Durations": "iproto_server.managed_queue",
+        "Durations": "iproto_server.native._native",
         "ErrorCode": "iproto_server.errors",
         "Float64": "iproto_server.codec.number64",
         "Histogram": "iproto_server.managed_queue",

@@ -12,13 +12,11 @@ The server's procedures `operator.…`, its metrics and its commands use them.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import accumulate, islice
-from typing import Any, Final, Protocol
-
-from iproto_server.native import twin
+from typing import Final, Protocol
 
 
 class TaskState(StrEnum):
@@ -80,9 +78,6 @@ BOUNDS: Final = (
 """The upper bounds of a histogram's intervals, in seconds."""
 
 
-_BOUNDS_MAX: Final = 64
-
-
 class Histogram:
     """Counts durations by intervals.
 
@@ -114,63 +109,6 @@ class Histogram:
     def cumulated(self) -> list[tuple[float, int]]:
         """Return for each bound, infinity last, the number of durations up to it."""
         return list(zip((*self.bounds, float("inf")), accumulate(self.counts), strict=True))
-
-
-@twin
-class Durations:
-    """Counts how long ago moments were, by intervals: what a `Histogram` is made of when it is looked at.
-
-    Parameters:
-        now: returns the time in nanoseconds.
-        bounds: the upper bounds of the intervals, in nanoseconds, ascending, 64 at most.
-        earliest: moments up to this one, 0 or later, are not known.
-        noted: moments by any key, an `IncrementalDict`.
-    """
-
-    __slots__ = ("_bounds", "_earliest", "_noted", "_now", "calls", "counts", "sum")
-
-    calls: int
-    """The number of calls of `since`."""
-
-    counts: list[int]
-    """The number of durations in each interval, the last one without a bound; of known moments only."""
-
-    sum: float
-    """The sum of all durations, in nanoseconds."""
-
-    def __init__(
-        self, now: Callable[[], int], bounds: tuple[int, ...], earliest: int, noted: MutableMapping[Any, int]
-    ) -> None:
-        if len(bounds) > _BOUNDS_MAX:
-            raise ValueError(f"there may be {_BOUNDS_MAX} bounds, not {len(bounds)}")
-        if earliest < 0:
-            raise ValueError("the earliest moment must not be negative")
-        self._now = now
-        self._bounds = bounds
-        self._earliest = earliest
-        self._noted = noted
-        self.calls = 0
-        self.counts = [0] * (len(bounds) + 1)
-        self.sum = 0.0
-
-    def since(self, moment: object, key: object) -> int:
-        """Count how long ago a moment was, and return now.
-
-        Parameters:
-            moment: nanoseconds; what is no integer is not known. If it is in the future, as the clock may
-                have stepped back, that is less than any time, and nothing in the sum.
-            key: if a moment was noted for it, that counts instead, and is forgotten.
-        """
-        if self._noted:
-            moment = self._noted.pop(key, moment)
-        now = self._now()
-        self.calls += 1
-        if type(moment) is int and moment > self._earliest:
-            duration = now - moment
-            self.counts[bisect_left(self._bounds, max(duration, -1))] += 1
-            if duration > 0:
-                self.sum += duration
-        return now
 
 
 @dataclass(frozen=True, slots=True)

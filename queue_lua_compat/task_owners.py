@@ -47,7 +47,7 @@ class TaskOwners(TransactionalTwoWayDict[Any, int]):
         self._release = release
         self._releases = Retries(box, self._release_unowned, logger, "release tasks")
         self.sessions: MutableMapping[Any, int] = self.values
-        self.tasks: dict[int, MutableMapping[Any, int | None]] = self.keys
+        self.tasks: dict[int, IncrementalDict[Any, int | None]] = self.keys
         touched: IncrementalDict[Any, int] = kept.setdefault("touched", IncrementalDict())
         self.touched: TransactionalDict[Any, int] = TransactionalDict(box, touched)
 

@@ -1,20 +1,23 @@
 """The compiled module's functions and types; `module.c` lists them."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, NoReturn, final, overload
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
+from typing import Any, Final, Generic, NoReturn, TypeVar, final, overload
 
 from iproto_server.box.index.index import Index
 from iproto_server.box.key.key_def import KeyLayout
 from iproto_server.box.memtx.auto_increment import AttachedSequence
 from iproto_server.box.memtx.memtx_space import MemtxSpace, SystemHook
 from iproto_server.box.tuple.format import Format
-from iproto_server.box.tuple.tuple import Tuple
+from iproto_server.box.txn.incremental_dict import IncrementalDict
 from iproto_server.box.txn.journal import Journal
 from iproto_server.box.txn.read_tracker import ReadTracker
-from iproto_server.box.txn.transaction import TransactionManager
+from iproto_server.box.txn.transaction import TransactionManager, TransactionScope
 from iproto_server.box.txn.trigger import TriggerList
 from iproto_server.box.update import Doubles, Operations
 from iproto_server.storage.xlog.decoder import Change
+
+_Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
 
 INTERFACE: int
 FINGERPRINT: str
@@ -228,6 +231,119 @@ class TupleMap(Raw, Mapping[str | int, Any]):
     def __getitem__(self, key: str | int, /) -> Any: ...
     def __iter__(self) -> Iterator[str | int]: ...
     def __len__(self) -> int: ...
+
+# Figures
+
+@final
+class Durations:
+    """Counts how long ago moments were, by intervals. A `Histogram` is made of it.
+
+    Parameters:
+        now: Returns the time in nanoseconds.
+        bounds: The upper bounds of the intervals, in nanoseconds, ascending, 64 at most.
+        earliest: Moments up to this one, 0 or later, are not known.
+        noted: Moments by any key.
+
+    Raises:
+        ValueError: There are too many bounds, or `earliest` is negative.
+    """
+
+    def __init__(
+        self,
+        now: Callable[[], int],
+        bounds: tuple[int, ...],
+        earliest: int,
+        noted: IncrementalDict[Any, int],
+    ) -> None: ...
+    @property
+    def calls(self) -> int:
+        """The number of calls of `since`."""
+
+    @property
+    def counts(self) -> list[int]:
+        """The number of durations in each interval, the last one without a bound; of known moments only."""
+
+    @property
+    def sum(self) -> float:
+        """The sum of all durations, in nanoseconds."""
+
+    def since(self, moment: object, key: object, /) -> int:
+        """Count how long ago a moment was, and return now.
+
+        Parameters:
+            moment: Nanoseconds; anything but an integer is not known. A moment in the future, as after the
+                clock has stepped back, counts as less than any time, and adds nothing to the sum.
+            key: If a moment is noted for it, that counts instead, and is forgotten.
+        """
+
+# Transactional dicts
+
+ABSENT: Final[Any]
+"""The state of a missing key."""
+
+class DictState(Generic[_Key, _Value]):
+    """What every `TransactionalDict` has.
+
+    Parameters:
+        box: The box.
+        transactions: Its transactions.
+        values: The values.
+    """
+
+    def __init__(
+        self, box: TransactionScope, transactions: TransactionManager, values: MutableMapping[_Key, _Value], /
+    ) -> None: ...
+    @property
+    def _box(self) -> TransactionScope: ...
+    @property
+    def _transactions(self) -> TransactionManager: ...
+    @property
+    def values(self) -> MutableMapping[_Key, _Value]:
+        """The values by key; do not change them directly."""
+
+class TwoWayDict(DictState[_Key, _Value]):
+    """The dicts of a `TransactionalTwoWayDict`, which are always changed together.
+
+    In a stream's transaction, `put` and `remove` call `_put_in_stream` and `_remove_in_stream` of the
+    subclass. If the running transaction is undone, its method `_restore` is called with each changed key and
+    the state before.
+
+    Parameters:
+        box: The box.
+        transactions: Its transactions.
+        values, keys: The dicts to use.
+    """
+
+    def __init__(
+        self,
+        box: TransactionScope,
+        transactions: TransactionManager,
+        values: IncrementalDict[_Key, _Value],
+        keys: dict[_Value, IncrementalDict[_Key, int | None]],
+        /,
+    ) -> None: ...
+    @property
+    def keys(self) -> dict[_Value, IncrementalDict[_Key, int | None]]:
+        """The keys of each value that any key has, with their moments; do not change them directly."""
+
+    def put(self, key: _Key, value: _Value, moment: int | None = None) -> None:
+        """Store a value, and when that was; None keeps the moment of a key that is there."""
+
+    def remove(self, key: _Key) -> int | None:
+        """Remove a key, which may be missing.
+
+        Returns:
+            When it was put; None if it is missing, or that is unknown.
+        """
+
+    def moment(self, key: _Key, /) -> int | None:
+        """Return when a key was put; None if it is missing, or that is unknown."""
+
+    def _load(self, key: _Key, /) -> Any:
+        """Return the state of a key: its value and its moment, or `ABSENT`."""
+
+    def _store(self, key: _Key, state: Any, /) -> None:
+        """Set the state of a key, outside of transactions."""
 
 # The stack
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from iproto_server import Box, TransactionalTwoWayDict, native
+from iproto_server import Box, native
 from iproto_server.box.access.session import SessionFacade
 from iproto_server.box.api.space import Space, Spaces
 from iproto_server.box.api.space_index import Index, Indexes
@@ -20,7 +20,6 @@ _CLASSES = (
     Indexes,
     Box,
     SessionFacade,
-    TransactionalTwoWayDict,
 )
 _OWNERS: dict[str, type] = {each.__name__: each for each in _CLASSES}
 

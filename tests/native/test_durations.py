@@ -1,18 +1,19 @@
-"""Durations are counted in compiled code as in Python."""
+"""Durations: how long ago moments were, counted by intervals."""
 
 from __future__ import annotations
 
 import gc
 import time
 import weakref
-from collections.abc import Callable, Mapping
+from bisect import bisect_left
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iproto_server import Durations, IncrementalDict, native
+from iproto_server import Durations, IncrementalDict
 
 EARLIEST = 10**18
 NOW = 1_600_000_000_000_000_000
@@ -29,44 +30,53 @@ def noting(moments: Mapping[Any, int] | None = None) -> IncrementalDict[Any, int
     return noted
 
 
-def _figures(durations: Any) -> tuple[int, list[int], float]:
+class Model:
+    """The same in Python."""
+
+    def __init__(self, limits: tuple[int, ...], earliest: int) -> None:
+        self.limits, self.earliest = limits, earliest
+        self.calls, self.counts, self.sum = 0, [0] * (len(limits) + 1), 0.0
+
+    def add(self, now: int, moment: object) -> None:
+        self.calls += 1
+        if type(moment) is int and moment > self.earliest:
+            self.counts[bisect_left(self.limits, max(now - moment, -1))] += 1
+            self.sum += max(now - moment, 0)
+
+
+def _figures(durations: Durations | Model) -> tuple[int, list[int], float]:
     return durations.calls, durations.counts, durations.sum
 
 
-def _both(now: Callable[[], int], limits: tuple[int, ...], earliest: int = EARLIEST) -> list[Any]:
-    both = [kind(now, limits, earliest, noting()) for kind in (Durations, native.in_python["Durations"])]
-    assert type(both[0]) is not type(both[1])
-    return both
-
-
 @given(bounds, st.lists(st.tuples(times, moments), max_size=30), st.sampled_from([0, 7, EARLIEST]))
-def test_they_are_the_same(limits: tuple[int, ...], steps: list[tuple[int, Any]], earliest: int) -> None:
+def test_they_are_counted(limits: tuple[int, ...], steps: list[tuple[int, Any]], earliest: int) -> None:
     now = 0
-    both = _both(lambda: now, limits, earliest)
+    durations, model = Durations(lambda: now, limits, earliest, noting()), Model(limits, earliest)
     for now, moment in steps:
-        assert both[0].since(moment, 1) == both[1].since(moment, 1) == now
-        assert _figures(both[0]) == _figures(both[1])
+        assert durations.since(moment, 1) == now
+        model.add(now, moment)
+        assert _figures(durations) == _figures(model)
 
 
 @given(bounds, st.lists(st.integers(0, 64), max_size=20), st.integers(-1, 1))
 def test_bounds_belong_to_the_interval_below(limits: tuple[int, ...], places: list[int], shift: int) -> None:
-    both = _both(lambda: NOW, limits)
+    durations, model = Durations(lambda: NOW, limits, EARLIEST, noting()), Model(limits, EARLIEST)
     for place in places:
         if place < len(limits):
-            for each in both:
-                each.since(NOW - limits[place] - shift, 1)
-    assert _figures(both[0]) == _figures(both[1])
+            durations.since(NOW - limits[place] - shift, 1)
+            model.add(NOW, NOW - limits[place] - shift)
+    assert _figures(durations) == _figures(model)
 
 
 @given(st.dictionaries(st.integers(0, 5), moments), st.lists(st.tuples(st.integers(0, 5), moments)))
 def test_noted_moments_count_instead(noted: dict[int, Any], steps: list[tuple[int, Any]]) -> None:
-    kinds = (Durations, native.in_python["Durations"])
-    copies = [noting(noted), noting(noted)]
-    both = [kind(lambda: NOW, (10**9,), EARLIEST, copy) for kind, copy in zip(kinds, copies, strict=True)]
+    left = noting(noted)
+    durations, model = Durations(lambda: NOW, (10**9,), EARLIEST, left), Model((10**9,), EARLIEST)
     for key, moment in steps:
-        assert [each.since(moment, key) for each in both] == [NOW, NOW]
-        assert _figures(both[0]) == _figures(both[1])
-        assert copies[0] == copies[1]
+        assert durations.since(moment, key) == NOW
+        model.add(NOW, noted.pop(key, moment))
+        assert _figures(durations) == _figures(model)
+        assert noted == left
 
 
 def test_the_clock_of_the_system_is_read_itself() -> None:
@@ -77,7 +87,6 @@ def test_the_clock_of_the_system_is_read_itself() -> None:
     assert _figures(durations) == (1, [0, 1, 0], 10**10 + now - before)
 
 
-@pytest.mark.parametrize("kind", [Durations, native.in_python.get("Durations")])
 class TestWrongInput:
     @pytest.mark.parametrize(
         ("limits", "earliest", "text"),
@@ -86,26 +95,26 @@ class TestWrongInput:
             ((), -1, "the earliest moment must not be negative"),
         ],
     )
-    def test_it_is_refused(self, kind: Any, limits: tuple[int, ...], earliest: int, text: str) -> None:
+    def test_it_is_refused(self, limits: tuple[int, ...], earliest: int, text: str) -> None:
         with pytest.raises(ValueError, match=text):
-            kind(time.time_ns, limits, earliest, noting())
+            Durations(time.time_ns, limits, earliest, noting())
 
-    def test_a_clock_that_fails_changes_nothing(self, kind: Any) -> None:
-        durations = kind(lambda: 1 // 0, (), 0, noting({5: 5}))
+    def test_a_clock_that_fails_changes_nothing(self) -> None:
+        durations = Durations(lambda: 1 // 0, (), 0, noting({5: 5}))
         with pytest.raises(ZeroDivisionError):
             durations.since(5, 1)
         assert _figures(durations) == (0, [0], 0.0)
 
-    def test_keys_must_be_hashable(self, kind: Any) -> None:
-        durations = kind(time.time_ns, (), 0, noting({5: 5}))
+    def test_keys_must_be_hashable(self) -> None:
+        durations = Durations(time.time_ns, (), 0, noting({5: 5}))
         with pytest.raises(TypeError, match="unhashable"):
             durations.since(5, [])
         assert _figures(durations) == (0, [0], 0.0)
 
     @pytest.mark.parametrize("arguments", [(), (1,), (1, 2, 3)])
-    def test_a_wrong_number_of_arguments_is_refused(self, kind: Any, arguments: tuple[int, ...]) -> None:
+    def test_a_wrong_number_of_arguments_is_refused(self, arguments: tuple[int, ...]) -> None:
         with pytest.raises(TypeError):
-            kind(time.time_ns, (), 0, noting()).since(*arguments)
+            Durations(time.time_ns, (), 0, noting()).since(*arguments)
 
 
 def test_a_clock_without_numbers_is_refused() -> None:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, MutableMapping
 from functools import partial
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, TypeVar
 
 from iproto_server.box.txn.transaction import TransactionScope
+from iproto_server.native._native import ABSENT, DictState
+
+__all__ = ["ABSENT", "TransactionalDict"]
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
 
-ABSENT: Final[Any] = object()
-"""The value that stands for a missing key."""
 
-
-class TransactionalDict(Generic[Key, Value]):
+class TransactionalDict(DictState[Key, Value]):
     """Values by key, changed in the running transaction and undone with it.
 
     Changes of an interactive transaction (in a stream) are in the dict only while its rows are in the spaces,
@@ -31,12 +31,10 @@ class TransactionalDict(Generic[Key, Value]):
         values: the values; do not change them directly.
     """
 
-    __slots__ = ("_box", "_transactions", "values")
+    __slots__ = ()
 
     def __init__(self, box: TransactionScope, values: MutableMapping[Key, Value] | None = None) -> None:
-        self._box = box
-        self._transactions = box.transactions
-        self.values: MutableMapping[Key, Value] = {} if values is None else values
+        super().__init__(box, box.transactions, {} if values is None else values)
 
     def put(self, key: Key, value: Value) -> None:
         """Store a value."""

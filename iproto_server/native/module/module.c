@@ -76,6 +76,8 @@ static PyTypeObject *const types[] = {
     &Frames_Type,
     &FrameDecoder_Type,
     &FrameDecoder15_Type,
+    &DictState_Type,
+    &TwoWayDict_Type,
     &DictUndo_Type,
     &IncrementalTable_Type,
     &IncrementalDictKeys_Type,
@@ -148,6 +150,8 @@ PyMODINIT_FUNC PyInit__native(void)
         if (PyModule_AddIntConstant(module, constants[place].name, constants[place].value) < 0)
             Py_CLEAR(module);
     if (module && add_block_markers(module) < 0)
+        Py_CLEAR(module);
+    if (module && (make_absent() < 0 || PyModule_AddObjectRef(module, "ABSENT", absent) < 0))
         Py_CLEAR(module);
     if (module && (PyModule_AddIntConstant(module, "INTERFACE", INTERFACE) < 0
                    || PyModule_AddStringConstant(module, "FINGERPRINT", FINGERPRINT) < 0))

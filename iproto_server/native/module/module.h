@@ -4,6 +4,12 @@
 
 #include "../values/values.h"
 
+/* arguments.c */
+/* Take the arguments of a method, `count_min` of which are required, from their places or by their names; those that are
+ * not given stay as they are. Returns -1 with an exception. */
+int take_arguments(const char *method, const char *const *known_names, int count_min, int count_max,
+                   PyObject *const *args, Py_ssize_t count, PyObject *names, PyObject **taken);
+
 /* slots.c */
 typedef struct {
     const char *name;
@@ -60,8 +66,7 @@ typedef struct {
     int count;
 } MethodTable;
 extern MethodTable space_face_methods, index_face_methods,
-    spaces_facade_methods, indexes_facade_methods, box_methods, sessions_methods, connection_methods,
-    two_way_dict_methods;
+    spaces_facade_methods, indexes_facade_methods, box_methods, sessions_methods, connection_methods;
 
 #define METHOD_FUNCTION(name)                                                                                  \
     static PyObject *name(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names)

@@ -1,4 +1,4 @@
-/* The twin of managed_queue.Durations: how long ago moments were, counted by intervals. */
+/* Durations: how long ago moments were, counted by intervals. */
 #include "../native.h"
 
 #include <time.h>

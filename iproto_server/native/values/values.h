@@ -182,9 +182,6 @@ int incremental_dict_add(IncrementalDictObject *self, PyObject *key, PyObject *v
 int incremental_dict_pop(IncrementalDictObject *self, PyObject *key, PyObject **value);
 Py_ssize_t incremental_dict_size(const IncrementalDictObject *self);
 
-/* two_way_dict.c */
-extern PyTypeObject DictUndo_Type;
-
 /* durations.c */
 extern PyTypeObject Durations_Type;
 

@@ -1,14 +1,17 @@
-"""A dict that is searched by value, too: compiled and in Python, in and outside of streams."""
+"""A dict that is searched by value, too, in and outside of streams."""
 
 from __future__ import annotations
 
+import gc
 import random
+import weakref
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
-from iproto_server import ABSENT, Box, IncrementalDict, TransactionalTwoWayDict, native
+from iproto_server import ABSENT, Box, IncrementalDict, TransactionalTwoWayDict
 from iproto_server.box.txn.journal import MemoryJournal
 from iproto_server.native._native import Transaction
 from tests.box.txn.test_interactive import Client, others
@@ -28,6 +31,12 @@ def keys_by_value(values: Mapping[Any, Any]) -> dict[Any, set[Any]]:
 
 def found_in(owners: TransactionalTwoWayDict[Any, Any]) -> tuple[dict[Any, Any], dict[Any, set[Any]]]:
     return dict(owners.values), {value: set(keys) for value, keys in owners.keys.items()}
+
+
+def incremental(entries: dict[Any, Any]) -> IncrementalDict[Any, Any]:
+    made: IncrementalDict[Any, Any] = IncrementalDict()
+    made.update(entries)
+    return made
 
 
 @pytest.fixture
@@ -62,8 +71,8 @@ def test_a_removed_key_tells_when_it_was_put(box: Box, owners: TransactionalTwoW
 
 
 def test_it_uses_dicts_that_are_kept(box: Box) -> None:
-    values, keys = {1: 7}, {7: {1: 5}}
-    owners: TransactionalTwoWayDict[int, int] = TransactionalTwoWayDict(box, values, keys)  # type: ignore[arg-type]
+    values, keys = incremental({1: 7}), {7: incremental({1: 5})}
+    owners: TransactionalTwoWayDict[int, int] = TransactionalTwoWayDict(box, values, keys)
     owners.put(2, 7)
     assert (values, keys) == ({1: 7, 2: 7}, {7: {1: 5, 2: None}})
 
@@ -188,7 +197,7 @@ def test_a_subclass_may_restore_in_its_own_way(box: Box) -> None:
             restored.append((key, None if state is ABSENT else state[0]))
             super()._restore(key, state)
 
-    owners = Owners(box, {1: 7}, {7: {1: None}})
+    owners = Owners(box, incremental({1: 7}), {7: incremental({1: None})})
     with pytest.raises(ZeroDivisionError), box.in_transaction():
         owners.put(1, 8)
         owners.put(2, 8)
@@ -207,58 +216,175 @@ def test_streams_see_their_own_changes_alone(box: Box, owners: TransactionalTwoW
     assert found_in(owners) == ({1: 8, 2: 8}, {8: {1, 2}})
 
 
-def test_plain_dicts_of_keys_stay(box: Box) -> None:
-    values: IncrementalDict[int, int] = IncrementalDict()
-    values[1] = 7
-    of_seven: dict[int, int | None] = {1: 5}
-    owners: TransactionalTwoWayDict[int, int] = TransactionalTwoWayDict(box, values, {7: of_seven})
-    box.atomic(owners.put, 2, 7, 6)
-    assert of_seven == {1: 5, 2: 6}
-    assert box.atomic(owners.remove, 1) == 5
-    assert (owners.values, owners.keys) == ({2: 7}, {7: {2: 6}})
+class Model:
+    """The states of keys: pairs of value and moment, in the order of the last changes."""
+
+    def __init__(self) -> None:
+        self.states: dict[Any, tuple[int, int | None]] = {}
+
+    def put(self, key: Any, value: int, moment: int | None) -> None:
+        before = self.states.pop(key, None)
+        self.states[key] = (value, before[1] if before and moment is None else moment)
+
+    def remove(self, key: Any) -> int | None:
+        return self.states.pop(key, (0, None))[1]
+
+    @property
+    def values(self) -> dict[Any, int]:
+        return {key: value for key, (value, _) in self.states.items()}
+
+    @property
+    def keys(self) -> dict[int, dict[Any, int | None]]:
+        keys: dict[int, dict[Any, int | None]] = {}
+        for key, (value, moment) in self.states.items():
+            keys.setdefault(value, {})[key] = moment
+        return keys
+
+
+def change(to: Any, dice: random.Random) -> list[int | None]:
+    """Make some changes; return the moments of removed keys."""
+    removed = []
+    for place in range(dice.randrange(1, 6)):
+        key, value = dice.choice([1, 2, 3, "a", 1.0, (1,)]), dice.randrange(1, 4)
+        if dice.random() < 0.3:
+            removed.append(to.remove(key))
+        else:
+            to.put(key, value, (None, place, 2**64)[value - 1])
+    return removed
+
+
+def check(owners: TransactionalTwoWayDict[Any, Any], model: Model) -> None:
+    assert (owners.values, owners.keys) == (model.values, model.keys)
+    for key in (1, 2, 3, "a", (1,), "missing"):
+        value, moment = model.states.get(key, (None, None))
+        assert (owners.values.get(key), owners.moment(key)) == (value, moment)
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_random_changes_are_as_in_python(seed: int) -> None:
+def test_random_changes(seed: int, box: Box, owners: TransactionalTwoWayDict[Any, Any]) -> None:
     dice = random.Random(seed)
-    pairs = [
-        (box, TransactionalTwoWayDict[Any, Any](box), in_python)
-        for box, in_python in ((Box(), False), (Box(), True))
-    ]
+    model = Model()
     for _ in range(60):
-        steps = [
-            (
-                dice.choice(["put", "put", "remove"]),
-                dice.choice([1, 2, 3, "a", 1.0, (1,)]),
-                dice.randrange(1, 4),
-            )
-            for _ in range(dice.randrange(1, 6))
-        ]
-        is_undone = dice.random() < 0.4
-        for box, owners, in_python in pairs:
-            play(box, owners, steps, is_undone=is_undone, in_python=in_python)
-        assert pairs[0][1].values == pairs[1][1].values
-        assert list(pairs[0][1].values) == list(pairs[1][1].values)
-        assert pairs[0][1].keys == pairs[1][1].keys
-        assert found_in(pairs[0][1])[1] == keys_by_value(pairs[0][1].values)
-
-
-def play(
-    box: Box,
-    owners: TransactionalTwoWayDict[Any, Any],
-    steps: list[tuple[str, Any, int]],
-    *,
-    is_undone: bool,
-    in_python: bool,
-) -> None:
-    try:
-        with box.in_transaction():
-            for place, (what, key, value) in enumerate(steps):
-                name = f"TransactionalTwoWayDict.{what}"
-                present = getattr(TransactionalTwoWayDict, what)
-                method = native.in_python.get(name, present) if in_python else present
-                method(owners, *((key, value, (None, place, 2**64)[value - 1]) if what == "put" else (key,)))
-            if is_undone:
+        steps = dice.randrange(2**32)
+        if dice.random() < 0.4:
+            with pytest.raises(ZeroDivisionError), box.in_transaction():
+                change(owners, random.Random(steps))
                 fail()
-    except ZeroDivisionError:
+        else:
+            removed = box.atomic(change, owners, random.Random(steps))
+            assert removed == change(model, random.Random(steps))
+            assert list(owners.values) == list(model.values)
+        check(owners, model)
+        # An undone change moves a key to the end.
+        model.states = {key: model.states[key] for key in owners.values}
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_random_changes_in_streams(seed: int, box: Box, owners: TransactionalTwoWayDict[Any, Any]) -> None:
+    dice = random.Random(seed)
+    model = Model()
+    for _ in range(20):
+        stream, inside, steps = Client(box), Model(), dice.randrange(2**32)
+        inside.states = dict(model.states)
+        assert stream.do(change, owners, random.Random(steps)) == change(inside, random.Random(steps))
+        others(box, check, owners, model)
+        if dice.random() < 0.5:
+            stream.commit()
+            model = inside
+        else:
+            stream.roll_back()
+        check(owners, model)
+
+
+class Odd:
+    """A key or value that fails when it is compared the given number of times."""
+
+    def __init__(self, fails_at: int) -> None:
+        self.left = fails_at
+
+    def __hash__(self) -> int:
+        return 1
+
+    def __eq__(self, other: object) -> bool:
+        self.left -= 1
+        if not self.left:
+            raise ArithmeticError
+        return self is other
+
+
+@pytest.mark.parametrize("is_put", [True, False])
+@pytest.mark.parametrize("fails_at", range(1, 12))
+def test_a_change_that_fails_halfway_is_undone(
+    box: Box, owners: TransactionalTwoWayDict[Any, Any], is_put: bool, fails_at: int
+) -> None:
+    for key in (1, Odd(-1)):
+        box.atomic(owners.put, key, 7, 100)
+    key = Odd(-1)
+    for each in (Odd(-1), key):
+        box.atomic(owners.put, each, 8, 200)
+    before = found_in(owners)
+    with pytest.raises(ZeroDivisionError), box.in_transaction():
+        key.left = fails_at
+        with suppress(ArithmeticError):
+            if is_put:
+                owners.put(key, 9)
+            else:
+                owners.remove(key)
+        key.left = -1
+        fail()
+    assert found_in(owners) == before
+    assert owners.moment(key) == 200
+
+
+def test_values_must_be_hashable(box: Box, owners: TransactionalTwoWayDict[Any, Any]) -> None:
+    owners.put(1, 7, 100)
+    with pytest.raises(TypeError, match="unhashable"):
+        owners.put(1, [])
+    assert (owners.values, owners.keys) == ({1: 7}, {7: {1: 100}})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "names"),
+    [((1, 2, 3, 4), {}), ((1, 2), {"key": 1}), ((1,), {"valu": 1}), ((), {"value": 1}), ((), {"moment": 1})],
+)
+def test_wrong_arguments(
+    owners: TransactionalTwoWayDict[Any, Any], arguments: tuple[int, ...], names: dict[str, int]
+) -> None:
+    with pytest.raises(TypeError, match="argument"):
+        owners.put(*arguments, **names)
+    assert not owners.values
+
+
+def test_it_must_be_initialized(box: Box) -> None:
+    made = TransactionalTwoWayDict.__new__(TransactionalTwoWayDict)
+    for method, arguments in (
+        (made.put, (1, 2)),
+        (made.remove, (1,)),
+        (made.moment, (1,)),
+        (made._load, (1,)),
+    ):
+        with pytest.raises(RuntimeError, match="initialized"):
+            method(*arguments)
+
+
+def test_it_needs_incremental_dicts(box: Box) -> None:
+    values: IncrementalDict[Any, Any] = IncrementalDict()
+    with pytest.raises(TypeError, match="IncrementalTable"):
+        TransactionalTwoWayDict(box, {})  # type: ignore[arg-type]
+    owners = TransactionalTwoWayDict(box, values, {7: {}})  # type: ignore[dict-item]
+    with pytest.raises(TypeError, match="IncrementalDict"):
+        box.atomic(owners.put, 1, 7)
+    assert owners.values == {}
+
+
+def test_it_may_be_part_of_a_cycle(box: Box) -> None:
+    class Owners(TransactionalTwoWayDict[Any, Any]):
         pass
+
+    owners = Owners(box)
+    owners.put("itself", 1)
+    owners.values["itself"] = owners
+    seen = weakref.ref(owners)
+    del owners
+    gc.collect()
+    assert seen() is None
