@@ -17,7 +17,7 @@ int dict_state_init(PyObject *object, PyObject *args, PyObject *named)
 {
     DictState *self = (DictState *)object;
     PyObject *box, *manager, *values;
-    if (!PyArg_ParseTuple(args, "OOO:DictState", &box, &manager, &values))
+    if (!PyArg_ParseTuple(args, "OO!O:DictState", &box, &Manager_Type, &manager, &values))
         return -1;
     Py_XSETREF(self->box, Py_NewRef(box));
     Py_XSETREF(self->manager, Py_NewRef(manager));

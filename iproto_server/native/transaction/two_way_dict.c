@@ -111,10 +111,8 @@ static TwoWayDict *as_dict(PyObject *object)
 static int dict_init(PyObject *object, PyObject *args, PyObject *named)
 {
     PyObject *box, *manager, *values, *keys;
-    if (know_class(KNOWN_MANAGER) < 0)
-        return -1;
-    if (!PyArg_ParseTuple(args, "OOO!O!:TwoWayDict", &box, &manager, &IncrementalTable_Type, &values, &PyDict_Type,
-                          &keys))
+    if (!PyArg_ParseTuple(args, "OO!O!O!:TwoWayDict", &box, &Manager_Type, &manager, &IncrementalTable_Type, &values,
+                          &PyDict_Type, &keys))
         return -1;
     PyObject *of_state = PyTuple_Pack(3, box, manager, values);
     int failed = !of_state || dict_state_init(object, of_state, NULL) < 0;
@@ -147,7 +145,7 @@ static void dict_dealloc(PyObject *object)
 static int is_outside_of_streams(const TwoWayDict *self)
 {
     PyObject *manager = self->base.manager;
-    return PyObject_TypeCheck(manager, &Manager_Type) && ((ManagerObject *)manager)->interactive == Py_None;
+    return ((ManagerObject *)manager)->interactive == Py_None;
 }
 
 static PyObject *put_in_stream(PyObject *self, PyObject *key, PyObject *value, PyObject *moment)
