@@ -223,12 +223,39 @@ static int change_indexes(Change *change, Record **made, Record **replaced)
     return done == INDEX_NO_MEMORY ? fails(change, FAILURE_MEMORY) : hook_fails(change);
 }
 
+/* Whether a transaction is still running: a trigger may have ended it. */
+static int is_running(const Engine *engine, const Transaction *transaction, uint64_t begun)
+{
+    return engine->running == transaction && engine->begun == begun;
+}
+
+/* Let the row of a system space take effect, which may change other rows, too. */
+static int take_effect(Change *change, Transaction *transaction)
+{
+    Space *space = change->space;
+    size_t position = transaction->count - 1;
+    Statement effect = {0};
+    int done = space->hooks->take_effect(space, change, &effect);
+    if (done < 0 && transaction_undo(space->engine, transaction, position + 1) < 0)
+        space->engine->hooks->panic(space->engine->context);
+    Statement *statement = transaction->all + position;
+    statement->effect = effect.effect;
+    statement->is_local = effect.is_local;
+    if (done >= 0)
+        return ENGINE_OK;
+    statement->is_told = 1; /* no trigger has been notified of the change */
+    if (transaction_undo_refused(space->engine, transaction, change) < 0)
+        space->engine->hooks->panic(space->engine->context);
+    return hook_fails(change);
+}
+
 /* Make a change as a statement of the running transaction. */
 static int change_inside(Change *change)
 {
     Space *space = change->space;
     Engine *engine = space->engine;
     Transaction *transaction = engine->running;
+    uint64_t begun = engine->begun;
     Record *made, *replaced;
     if (reserve_statement(change, transaction) < 0 || change_indexes(change, &made, &replaced) < 0)
         return ENGINE_FAILED;
@@ -240,12 +267,8 @@ static int change_inside(Change *change)
         change->old.data = replaced->data + replaced->key_size;
     if (made)
         change->row.data = made->data + made->key_size;
-    if (space->flags & SPACE_EFFECTS && space->hooks->take_effect(space, change, statement) < 0) {
-        statement->is_told = 1; /* no trigger has been notified of the change */
-        if (transaction_undo_refused(engine, transaction, change) < 0)
-            engine->hooks->panic(engine->context);
-        return hook_fails(change);
-    }
+    if (space->flags & SPACE_EFFECTS && take_effect(change, transaction) < 0)
+        return ENGINE_FAILED;
     if (!(space->flags & SPACE_NOTIFIES))
         return ENGINE_OK;
     Savepoint savepoint;
@@ -255,7 +278,7 @@ static int change_inside(Change *change)
     engine->nesting = savepoint.nesting;
     if (done >= 0)
         return ENGINE_OK;
-    if (engine->running != transaction) /* the trigger has ended it */
+    if (!is_running(engine, transaction, begun)) /* the trigger has ended it */
         return hook_fails(change);
     if (engine_rollback_to(engine, &savepoint) == ENGINE_OK)
         transaction_undo_refused(engine, transaction, change);
@@ -329,16 +352,17 @@ static int decide_inside(Change *change)
     Engine *engine = space->engine;
     Savepoint savepoint;
     const Transaction *transaction = engine->running;
+    uint64_t begun = engine->begun;
     const uint8_t *given = change->row.data;
     engine_mark(engine, &savepoint);
     engine->nesting++;
     int done = space->hooks->decide(space, change);
     engine->nesting = savepoint.nesting;
-    if (done < 0 || engine->running != transaction)
+    if (done < 0 || !is_running(engine, transaction, begun))
         done = done < 0 ? hook_fails(change) : ENGINE_OK;
     else if (done)
         done = store_decided(change, given);
-    if (done == ENGINE_OK || engine->running != transaction) /* a trigger may have ended it */
+    if (done == ENGINE_OK || !is_running(engine, transaction, begun)) /* a trigger may have ended it */
         return done;
     Failure failure = engine->failure;
     if (engine_rollback_to(engine, &savepoint) < 0)

@@ -97,6 +97,7 @@ enum { NESTING_MAX = 4 }; /* nested statements: a change, and those of its trigg
 
 struct Engine {
     Transaction *running; /* NULL for none */
+    uint64_t begun;       /* transactions so far, which tell whether another one is running */
     int nesting;          /* statements whose triggers are running */
     uint8_t is_read_only;
     uint8_t is_tracked;   /* an interactive transaction notes what is read and changed */

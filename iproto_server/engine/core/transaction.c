@@ -194,6 +194,7 @@ int engine_begin(Engine *engine)
         return engine_fails(engine, FAILURE_ACTIVE);
     if (engine->hooks->prepare(engine->context) < 0 || !(engine->running = engine->hooks->begin(engine->context)))
         return engine_fails(engine, FAILURE_HOOK);
+    engine->begun++;
     return ENGINE_OK;
 }
 
