@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import importlib
 import os
 import sys
 import traceback
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
-from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from pathlib import Path
 from types import CodeType, ModuleType
@@ -104,6 +102,8 @@ class ApplicationModules:
         Raises:
             ApplicationImportError: as `load`.
         """
+        import asyncio  # commands that only print something do without
+
         names, directories = self._places()
         compiled: _Compiled = {}
         for module in _modules_of(names, directories).values():
@@ -199,7 +199,7 @@ class _CompiledLoader(SourceFileLoader):
         return super().source_to_code(data, path)
 
 
-class _CompiledFinder(MetaPathFinder):
+class _CompiledFinder:
     """Finds modules as usual, and has those loaded whose code is compiled already.
 
     Parameters:
