@@ -174,11 +174,6 @@ struct Space {
     size_t bsize;            /* bytes of all rows */
 };
 
-static inline int space_is_logged(const Space *space)
-{
-    return !space->is_temporary;
-}
-
 /* -- changes -- */
 
 typedef enum { CHANGE_INSERT = 2, CHANGE_REPLACE = 3, CHANGE_UPDATE = 4, CHANGE_DELETE = 5, CHANGE_UPSERT = 9 } ChangeKind;

@@ -24,11 +24,8 @@ typedef struct {
 Index *index_of_object(PyObject *tree); /* borrowed; NULL for other objects */
 TreeObject *quick_of(PyObject *tree);   /* borrowed; NULL if Python makes its keys */
 void row_ref_free(RowRef *row);
-int tree_object_has(PyObject *tree, PyObject *key);
 /* The encoded key of a packed row in a primary index; of a client's packed key, of which `count` becomes the number of
  * values. NULL, maybe with an exception, where these need more than the core knows. */
-PyObject *tree_object_row_key(PyObject *tree, PyObject *raw);
-PyObject *tree_object_client_key(PyObject *tree, Position key, Position end, Py_ssize_t *count);
 PyObject *tree_object_get(PyObject *tree, PyObject *key); /* the value */
 PyObject *tree_object_first_with(PyObject *tree, PyObject *prefix, int *is_row);
 PyObject *tree_object_last_with(PyObject *tree, PyObject *prefix, int *is_row);
@@ -48,7 +45,6 @@ int tree_find_rows(Tree *tree, int iterator, const uint8_t *prefix, size_t size,
                    PackedRow *rows);
 /* The encoded primary key and the row of a key in a tree that refers to rows, both NULL where there is none. Returns 1;
  * 0 for other trees; -1 with an exception. */
-int tree_object_get_both(PyObject *tree, PyObject *key, PyObject **primary_key, PyObject **row);
 int tree_object_set(PyObject *tree, PyObject *key, PyObject *value);
 /* Append rows of a block to a primary index. Returns how many, fewer where a row needs a closer look, or its key is not
  * above all others; -1 with an exception. */

@@ -96,12 +96,6 @@ static int check_bound(PyObject *key)
 
 /* -- for other files -- */
 
-int tree_object_has(PyObject *self, PyObject *key)
-{
-    TreeKey wanted;
-    return find(self, key, &wanted).is_found;
-}
-
 /* The value of a key in an index; NULL, maybe with an exception. */
 static PyObject *value_of(Index *index, PyObject *key)
 {
@@ -113,52 +107,6 @@ static PyObject *value_of(Index *index, PyObject *key)
 PyObject *tree_object_get(PyObject *self, PyObject *key)
 {
     return value_of(index_of(self), key);
-}
-
-static PyObject *scratch_bytes(PyObject *self, int done)
-{
-    const KeyBuffer *made = &core(self)->scratch;
-    if (done > 0)
-        return bytes_of(made->data ? made->data : (const uint8_t *)"", made->size);
-    return done < 0 ? PyErr_NoMemory() : NULL;
-}
-
-PyObject *tree_object_row_key(PyObject *self, PyObject *raw)
-{
-    Tree *tree = core(self);
-    if (!index_holds_rows(index_of(self)))
-        return NULL;
-    const uint8_t *row = (const uint8_t *)PyBytes_AS_STRING(raw);
-    return scratch_bytes(self, key_of_row(tree->layout, row, (size_t)PyBytes_GET_SIZE(raw), &tree->scratch));
-}
-
-PyObject *tree_object_client_key(PyObject *self, Position key, Position end, Py_ssize_t *count)
-{
-    Tree *tree = core(self);
-    int parts = 0;
-    int done = tree->layout ? key_of_values(tree->layout, key, (size_t)(end - key), &tree->scratch, &parts) : 0;
-    *count = parts;
-    return scratch_bytes(self, done);
-}
-
-int tree_object_get_both(PyObject *self, PyObject *key, PyObject **primary_key, PyObject **row)
-{
-    Index *index = index_of(self);
-    if (!index->rows)
-        return 0;
-    *primary_key = *row = NULL;
-    TreeKey wanted;
-    Place place = find(self, key, &wanted);
-    if (!place.is_found)
-        return 1;
-    Handle32 handle = tree_handle(core(self), place);
-    *primary_key = value_bytes(index, handle);
-    if (*primary_key)
-        *row = handle & TREE_PAIR ? value_of(index->rows, *primary_key) : data_bytes(index, handle);
-    if (*row)
-        return 1;
-    Py_CLEAR(*primary_key);
-    return -1;
 }
 
 /* The row of an entry, or its value where that is none. */

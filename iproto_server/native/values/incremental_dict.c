@@ -205,12 +205,6 @@ int incremental_dict_set(IncrementalDictObject *self, PyObject *key, PyObject *v
     return 0;
 }
 
-int incremental_dict_add(IncrementalDictObject *self, PyObject *key, PyObject *value)
-{
-    size_t hash;
-    return hash_of(key, &hash) < 0 ? -1 : insert(self, bucket(self, place_of(self, hash)), key, value, hash);
-}
-
 /* Take an entry out of the dict: it belongs to the caller, as its key and value do. */
 static Entry *take_out(IncrementalDictObject *self, Entry **place)
 {

@@ -300,12 +300,6 @@ PyObject *row_key(PyObject *self, PyObject *fields, PyObject *primary_key)
     return key;
 }
 
-/* For other files: whether a row's key in an index holds the whole primary key, so that no other row can have it. */
-int row_key_has_tail(PyObject *self)
-{
-    return ((Plan *)self)->has_tail;
-}
-
 static PyObject *row_key_call(PyObject *self, PyObject *const *args, size_t flags, PyObject *names)
 {
     Plan *plan = (Plan *)self;
@@ -391,13 +385,6 @@ int row_fits(PyObject *self, PyObject *fields)
 const RowFormat *row_check_format(PyObject *self)
 {
     return &((Plan *)self)->format;
-}
-
-/* For other files: the same of a packed row; 0 also where the fields have to be decoded for that. */
-int packed_row_fits(PyObject *self, PyObject *raw, int is_whole)
-{
-    const uint8_t *row = (const uint8_t *)PyBytes_AS_STRING(raw);
-    return format_fits(&((Plan *)self)->format, row, (size_t)PyBytes_GET_SIZE(raw), is_whole);
 }
 
 static PyObject *row_check_call(PyObject *self, PyObject *const *args, size_t flags, PyObject *names)

@@ -157,14 +157,12 @@ int write_tuple_map(Buffer *buffer, PyObject *map); /* returns as `write_value` 
 /* keys.c */
 extern PyTypeObject RowKey_Type, ClientKey_Type, RowCheck_Type;
 PyObject *row_key(PyObject *self, PyObject *fields, PyObject *primary_key); /* fields must be a list */
-int row_key_has_tail(PyObject *self); /* whether the primary key is at the end of it */
 /* NULL, without an exception, where Python has to look at the key, or to refuse it */
 PyObject *client_key(PyObject *self, PyObject *const *values, Py_ssize_t count);
 Py_ssize_t client_key_parts(PyObject *self); /* how many parts a whole key has */
 int row_fits(PyObject *self, PyObject *fields); /* 0: Python has to look at the row, or to refuse it */
 const RowFormat *row_check_format(PyObject *self);
 /* The same of a packed row; 0, too: `row_fits` has to look at the fields. `is_whole`: it is known to be well-formed. */
-int packed_row_fits(PyObject *self, PyObject *raw, int is_whole);
 
 /* incremental_dict.c: `_get` returns a borrowed reference; NULL, maybe without an exception, where there is no such key.
  * `_set`, and `_add` of a key that is known to be missing, return -1 with an exception; so does `_pop`, or whether the
@@ -178,7 +176,6 @@ static inline int is_incremental_dict(PyObject *object)
 PyObject *incremental_dict_new(PyTypeObject *type);
 PyObject *incremental_dict_get(IncrementalDictObject *self, PyObject *key);
 int incremental_dict_set(IncrementalDictObject *self, PyObject *key, PyObject *value);
-int incremental_dict_add(IncrementalDictObject *self, PyObject *key, PyObject *value);
 int incremental_dict_pop(IncrementalDictObject *self, PyObject *key, PyObject **value);
 Py_ssize_t incremental_dict_size(const IncrementalDictObject *self);
 
