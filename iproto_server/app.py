@@ -18,12 +18,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Coroutine, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 from weakref import WeakSet
 
 from iproto_server.box import Box
 from iproto_server.managed_queue import ManagedQueue
+from iproto_server.native._native import ProcedureState
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Finder = Callable[[str], Callable[..., Any] | None]
@@ -38,8 +38,7 @@ _SERVER_PREFIXES: Final = ("box", "operator")
 """Names of the server's own procedures begin with one of these and a dot."""
 
 
-@dataclass(frozen=True, slots=True)
-class Procedure:
+class Procedure(ProcedureState):
     """A function that clients call by name.
 
     Parameters:
@@ -48,9 +47,7 @@ class Procedure:
         is_async: whether it is a coroutine function.
     """
 
-    name: str
-    function: Callable[..., Any]
-    is_async: bool
+    __slots__ = ()
 
     def misfit(self, arguments: list[Any]) -> str | None:
         """Return why the arguments do not match the function's parameters; None if they do."""

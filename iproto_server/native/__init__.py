@@ -16,7 +16,7 @@ from iproto_server.compiled_sources import sources_in
 
 __all__ = ["in_python", "module", "twin", "twin_methods"]
 
-_INTERFACE: Final = 30
+_INTERFACE: Final = 31
 """The number in `module.c`; it changes when twins, or what they are given, do."""
 
 _FOLDER: Final = Path(__file__).parent

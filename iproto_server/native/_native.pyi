@@ -1,8 +1,12 @@
 """The compiled module's functions and types; `module.c` lists them."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
-from typing import Any, Final, Generic, NoReturn, TypeVar, final, overload
+from typing import Any, Final, Generic, NoReturn, Self, TypeVar, final, overload
 
+from iproto_server.app import Procedure
+from iproto_server.box.access.access_control import Credentials
+from iproto_server.box.access.session import Session
+from iproto_server.box.api.box import Box
 from iproto_server.box.index.index import Index
 from iproto_server.box.key.key_def import KeyLayout
 from iproto_server.box.memtx.auto_increment import AttachedSequence
@@ -14,6 +18,9 @@ from iproto_server.box.txn.read_tracker import ReadTracker
 from iproto_server.box.txn.transaction import TransactionManager, TransactionScope
 from iproto_server.box.txn.trigger import TriggerList
 from iproto_server.box.update import Doubles, Operations
+from iproto_server.server.client_connection import ClientConnection
+from iproto_server.server.connection.outgoing import OutgoingConnection
+from iproto_server.server.requests.dispatcher import Dispatcher
 from iproto_server.storage.xlog.decoder import Change
 
 _Key = TypeVar("_Key")
@@ -825,6 +832,245 @@ class Traffic:
 
     received: int
     sent: int
+
+# Connections, and what they share
+
+PHASE_SERVING: Final[int]
+PHASE_HELD: Final[int]
+PHASE_CLOSING: Final[int]
+PHASE_DRAINING: Final[int]
+PHASE_ENDED: Final[int]
+WAIT_READER: Final[int]
+WAIT_ROOM: Final[int]
+WAIT_REQUEST: Final[int]
+
+class SchedulerState:
+    """The base class of `FairScheduler`.
+
+    Attributes:
+        has_others: Whether a connection was served at once since this was last set to False.
+    """
+
+    has_others: bool
+
+class OutputBatch:
+    """The base class of `Batch`: the connections with responses to send at the end of an iteration.
+
+    A subclass has a method `_schedule`, which sets `_is_scheduled` and awaits the end of the iteration.
+    """
+
+    _is_scheduled: bool
+
+    @property
+    def _connections(self) -> list[OutgoingConnection]: ...
+    def _schedule(self) -> None: ...
+    def add(self, connection: OutgoingConnection, /) -> None:
+        """Send the connection's responses at the end of this iteration."""
+
+    def _take_connections(self) -> list[OutgoingConnection]:
+        """Return the connections, and forget them."""
+
+class SharedState:
+    """The base class of `ServerState`: the counters and limits that all connections share.
+
+    Attributes:
+        traffic: Counts the bytes of all connections.
+        transactions: The transaction manager of the box.
+        in_flight: The number of unanswered requests.
+        parked: The number of those that wait for other requests.
+        in_flight_max: The number of requests that may be in flight without being parked.
+        parked_max: The number of requests that may be parked.
+        write_high_water: Bytes that a connection may leave unsent before its requests wait.
+    """
+
+    traffic: Traffic
+    transactions: TransactionManager
+    in_flight: int
+    parked: int
+    in_flight_max: int
+    parked_max: int
+    write_high_water: int
+
+    @property
+    def is_full(self) -> bool:
+        """Whether as many requests are in flight, or parked, as allowed."""
+
+class ConnectionState:
+    """The base class of `Connection`: the state that every request looks at.
+
+    A subclass has the methods `_received` (bytes that are not just a few whole requests), `_handle_many`
+    (more than REQUESTS_AT_ONCE), `_hold` (requests that have to wait), `_sent` (after sending while it is
+    held or closing) and `admit` (whether there is room for a large answer).
+
+    Parameters:
+        server: What all connections share.
+
+    Attributes:
+        in_flight: The number of unanswered requests.
+    """
+
+    in_flight: int
+    _phase: int
+    _waits: int
+    _held_size: int
+    _has_output: bool
+    _has_received: bool
+    _has_hurried: bool
+    _output: Output
+    _decoder: FrameDecoder
+    _handle: Callable[..., None]
+
+    def __new__(cls, server: SharedState, *arguments: object) -> Self: ...
+    @property
+    def is_closing(self) -> bool:
+        """Whether no more requests are handled."""
+
+    @property
+    def is_held(self) -> bool:
+        """Whether it is not read from, and requests are held."""
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the transport is closed."""
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether the client has so much to read that it gets no events."""
+
+    def must_hold(self) -> bool:
+        """Whether the next request has to wait: for the client to read, for room, for requests in flight to
+        end, or for the one before it."""
+
+    def data_received(self, data: bytes, /) -> None:
+        """Handle every request that is complete now."""
+
+    def _handle_frames(self, frames: Frames, end: float, /) -> bool:
+        """Handle requests, one at least, until a time, or until the next one has to wait.
+
+        Parameters:
+            frames: The requests; those that are handled are taken away.
+            end: The time, by `perf_counter`.
+
+        Returns:
+            Whether there is time for more.
+        """
+
+    def _served_at_once(self) -> None:
+        """Tell the fair scheduler, unless requests had to be held just before."""
+
+    def reply(self, response: bytes, /) -> None:
+        """Send a response at the end of this loop iteration, after its rows are in the log."""
+
+    def push(self, frame: bytes, /) -> None:
+        """Send a frame that answers no request, and depends on no rows, at the end of this loop iteration."""
+
+    def send_output(self) -> None:
+        """Hand all responses to the transport, in one piece."""
+
+    def _send(self, data: bytes, /) -> None:
+        """Hand bytes to the transport, unless it is closing."""
+
+def send_outputs(connections: list[OutgoingConnection], /) -> None:
+    """Have connections send all their responses, in this order."""
+
+# Who asks, and what is asked for
+
+class CredentialsState:
+    """The base class of `Credentials`.
+
+    Attributes:
+        universe: The privileges on the universe, as a sum of bits.
+    """
+
+    universe: int
+
+class SessionState:
+    """The base class of `Session`.
+
+    Attributes:
+        id: The session's number.
+        sync: The sync of its last request.
+        credentials: The user whose privileges apply.
+    """
+
+    id: int
+    sync: int
+    credentials: Credentials
+
+class CurrentSession:
+    """The base class of `SessionFacade`.
+
+    Attributes:
+        current: The session of the request that is handled.
+        background: The session of the server's own work.
+    """
+
+    current: Session
+    background: Session
+
+    def id(self) -> int:
+        """The current session's number."""
+
+class ProcedureState:
+    """The base class of `Procedure`; see there."""
+
+    def __init__(self, name: str, function: Callable[..., Any], is_async: bool) -> None: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def function(self) -> Callable[..., Any]: ...
+    @property
+    def is_async(self) -> bool: ...
+
+class ProcedureTable:
+    """The base class of `Calls`: the procedures that clients may call, by name."""
+
+    _by_name: dict[str, Procedure]
+
+class PendingResult:
+    """The base class of `Waiter`: the result of a procedure that is answered later."""
+
+class SpaceTable:
+    """The base class of `SpaceRegistry`.
+
+    Attributes:
+        spaces: The spaces by number.
+        schema_version: A counter of schema changes.
+    """
+
+    spaces: dict[int, MemtxSpace]
+    schema_version: int
+
+@final
+class FastPath:
+    """Answers PING, CALL and row requests of users who may do everything, and counts them.
+
+    Parameters:
+        answer: Answers any other request.
+        dispatcher: Encodes errors (`failed`, `raised`), and answers calls that wait (`wait`).
+        calls: Has the procedures.
+        setuid: The owners of functions that run as their owners, by name.
+        box: The first argument of procedures.
+        transactions, sessions, catalog: Those of the box.
+    """
+
+    def __init__(
+        self,
+        answer: Callable[[ClientConnection, bytes], None],
+        dispatcher: Dispatcher,
+        calls: ProcedureTable,
+        setuid: dict[str, int],
+        box: Box,
+        transactions: TransactionManager,
+        sessions: CurrentSession,
+        catalog: SpaceTable,
+        /,
+    ) -> None: ...
+    def __call__(self, connection: ClientConnection, frame: bytes, /) -> None:
+        """Answer one request: the frame is its header and body."""
+
+    def take_counts(self) -> dict[int, int]:
+        """Return the number of requests by type that it has answered since the last call."""
 
 # The log
 

@@ -75,21 +75,23 @@ class ClientConnection(Protocol):
         salt: random bytes of the greeting, which passwords are scrambled with.
         streams: the connection's streams; None before the first request of one.
         subscriptions: the keys it watches; None before the first WATCH.
-        is_closing: whether no more requests are handled.
     """
 
     session: Session
     salt: bytes
     streams: RequestStreams | None
     subscriptions: EventSubscriptions | None
-    is_closing: bool
+
+    @property
+    def is_closing(self) -> bool:
+        """Whether no more requests are handled."""
 
     # -- responses --
 
-    def reply(self, response: bytes) -> None:
+    def reply(self, response: bytes, /) -> None:
         """Send a response at the end of this loop iteration, after its rows are in the log."""
 
-    def push(self, frame: bytes) -> None:
+    def push(self, frame: bytes, /) -> None:
         """Send a frame that answers no request."""
 
     def wait_for(

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from iproto_server import Box, native
-from iproto_server.box.access.session import SessionFacade
+from iproto_server import native
 from iproto_server.box.api.space import Space, Spaces
 from iproto_server.box.api.space_index import Index, Indexes
 from iproto_server.box.memtx.indexed_space import IndexedSpace
@@ -18,8 +17,6 @@ _CLASSES = (
     Index,
     Spaces,
     Indexes,
-    Box,
-    SessionFacade,
 )
 _OWNERS: dict[str, type] = {each.__name__: each for each in _CLASSES}
 

@@ -1,4 +1,4 @@
-"""A connection's requests are carried out, and its answers kept, the same by compiled code and by Python."""
+"""The state of a connection: which requests are handled at once, and what is kept, sent and counted."""
 
 from __future__ import annotations
 
@@ -6,22 +6,20 @@ import asyncio
 import logging
 import math
 from collections.abc import Callable, Sequence
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import pytest
 import uvloop
 
-from iproto_server import Box, ManualClock, native
+from iproto_server import Application, Box, ManualClock
 from iproto_server.app import Procedures
 from iproto_server.config.config import Config
-from iproto_server.native._native import Traffic
+from iproto_server.native._native import OutputBatch, SchedulerState, SharedState, Traffic, send_outputs
 from iproto_server.protocol.constants import PROTOCOL_VERSION, Key, RequestType
 from iproto_server.protocol.framing import Frames
-from iproto_server.server.connection import connection as connection_module
-from iproto_server.server.connection.connection import Connection, carry_out_until
+from iproto_server.server.connection.connection import Connection
 from iproto_server.server.connection.group_commit import Batch as GroupCommit
-from iproto_server.server.connection.group_commit import send_outputs
+from iproto_server.server.connection.states import Phase, Wait
 from iproto_server.server.limits.connection_deadlines import ConnectionDeadlines
 from iproto_server.server.limits.incoming_limits import IncomingLimits
 from iproto_server.server.limits.rate_limited_log import RateLimitedLog
@@ -31,36 +29,40 @@ from tests.native.test_handle import SPACE, _no_coroutines, application, call, r
 FRAMES = [b"one", b"two", b"three", b"four"]
 
 
-class Batch:
-    """Who has something to send."""
+class Batch(OutputBatch):
+    """The connections that have something to send; nothing is scheduled."""
 
-    def __init__(self) -> None:
-        self.connections: list[Any] = []
-        self.add = self.connections.append
+    def _schedule(self) -> None:
+        self._is_scheduled = True
+
+
+class Server(SharedState):
+    """What a connection needs of its server."""
+
+    def __init__(self, app: Application) -> None:
+        clock = ManualClock()
+        self.box = Box(clock=clock)
+        self.config = Config(max_frame=1 << 20, write_high_water=100)
+        log = RateLimitedLog(logging.getLogger("iproto_server.test"), clock)
+        for setup in app.setups:
+            self.box.run(self.box.session.background, setup, self.box)
+        self.transactions = self.box.transactions
+        self.dispatcher = Dispatcher(self.box, Procedures([app]), (), PROTOCOL_VERSION, _no_coroutines, log)
+        self.incoming = IncomingLimits(
+            lambda: self.config, self.box.access, ConnectionDeadlines(clock), log, clock, lambda: 1000
+        )
+        self.batch = Batch()
+        self.traffic = Traffic()
+        self.write_high_water = 100
+        self.parked_max = 1
+        self.held: set[Connection] = set()
 
 
 def connection_of(unsent: int = 0, **attributes: object) -> Connection:
     """A connection without a client, with so many bytes to send."""
-    clock = ManualClock()
-    box = Box(clock=clock)
-    config = Config(max_frame=1 << 20, write_high_water=100)
-    log = RateLimitedLog(logging.getLogger("iproto_server.test"), clock)
-    app = application()
-    for setup in app.setups:
-        box.run(box.session.background, setup, box)
-    server = SimpleNamespace(
-        box=box,
-        dispatcher=Dispatcher(box, Procedures([app]), (), PROTOCOL_VERSION, _no_coroutines, log),
-        config=config,
-        incoming=IncomingLimits(
-            lambda: config, box.access, ConnectionDeadlines(clock), log, clock, lambda: 1000
-        ),
-        batch=Batch(),
-        traffic=Traffic(),
-        is_full=True,
-    )
+    server = Server(application())
     connection = Connection(cast(Any, server))
-    connection.session = box.session.open("binary", "a test", user="admin")
+    connection.session = server.box.session.open("binary", "a test", user="admin")
     for name, value in attributes.items():
         setattr(connection, name, value)
     connection._output.add(b"x" * unsent, False)
@@ -68,7 +70,7 @@ def connection_of(unsent: int = 0, **attributes: object) -> Connection:
 
 
 def close(connection: Connection) -> None:
-    connection.is_closing = True
+    connection._phase = Phase.CLOSING
 
 
 def answer_much(connection: Connection) -> None:
@@ -88,77 +90,135 @@ def nothing(connection: Connection) -> None:
 
 
 @pytest.mark.parametrize("end", [0.0, math.inf])
-@pytest.mark.parametrize("second", [nothing, close, answer_much, begin_to_wait, raise_something])
 @pytest.mark.parametrize(
-    "attributes",
+    ("second", "handled"),
     [
-        {},
-        {"is_closing": True},
-        {"_is_write_paused": True},
-        {"_is_suspended": True},
-        {"unsent": 60, "_held_size": 41},
-        {"unsent": 60, "_held_size": 40},
-        {"in_flight": 1},
+        (nothing, 4),
+        (close, 2),
+        (answer_much, 2),
+        (begin_to_wait, 2),
+        (raise_something, 2),
+    ],
+)
+def test_requests_are_handled_until_one_has_to_wait(
+    second: Callable[[Connection], None], handled: int, end: float
+) -> None:
+    """Or until the time is over, of which the first request needs nothing."""
+    connection = connection_of()
+    backlog = Frames(FRAMES)
+    seen: list[bytes] = []
+
+    def handle(connection: Connection, frame: bytes) -> None:
+        seen.append(frame)
+        if frame == b"two":
+            second(connection)
+
+    connection._handle = handle
+    count = handled if end else 1
+    if second is raise_something and end:
+        with pytest.raises(LookupError, match="a fault"):
+            connection._handle_frames(backlog, end)
+    else:
+        assert connection._handle_frames(backlog, end) is (count == len(FRAMES))
+    assert seen == FRAMES[:count]
+    assert list(backlog) == FRAMES[count:]
+
+
+@pytest.mark.parametrize(
+    ("attributes", "must_hold"),
+    [
+        ({}, False),
+        ({"_phase": Phase.CLOSING}, None),
+        ({"_phase": Phase.ENDED}, None),
+        ({"_phase": Phase.DRAINING}, False),
+        ({"_waits": Wait.READER}, True),
+        ({"_waits": Wait.ROOM}, True),
+        ({"_waits": Wait.REQUEST}, True),
+        ({"unsent": 60, "_held_size": 41}, True),
+        ({"unsent": 60, "_held_size": 40}, False),
+        ({"in_flight": 1}, True),
     ],
     ids=str,
 )
-def test_when_it_stops(attributes: dict[str, Any], second: Callable[[Connection], None], end: float) -> None:
-    """Before a request that must wait, and behind one, at least, when the time is over."""
-    told = []
-    for carry_out in (carry_out_until, native.in_python["carry_out_until"]):
-        connection = connection_of(**attributes)
-        backlog = Frames(FRAMES)
-        seen: list[bytes] = []
-
-        def handle(connection: Connection, frame: bytes, seen: list[bytes] = seen) -> None:
-            seen.append(frame)
-            if frame == b"two":
-                second(connection)
-
-        try:
-            result = carry_out(connection, backlog, handle, end)
-        except LookupError as error:
-            result = error.args
-        told.append((result, seen, list(backlog), connection._output.size))
-    assert told[0] == told[1]
+def test_what_the_first_request_has_to_wait_for(attributes: dict[str, Any], must_hold: bool | None) -> None:
+    """A closing connection (None) handles nothing, whatever it waits for."""
+    connection = connection_of(**attributes)
+    connection._handle = lambda connection, frame: None
+    backlog = Frames(FRAMES)
+    if must_hold is not None:
+        assert connection.must_hold() is must_hold
+    assert connection._handle_frames(backlog, math.inf) is (must_hold is False)
+    assert len(backlog) == (0 if must_hold is False else len(FRAMES))
 
 
-@pytest.mark.parametrize("is_full", [True, False])
-def test_a_server_that_is_full_stops_those_who_have_requests_in_flight(is_full: bool) -> None:
-    for carry_out in (carry_out_until, native.in_python["carry_out_until"]):
-        connection = connection_of(in_flight=1)
-        connection._server.is_full = is_full  # type: ignore[misc]
-        backlog = Frames(FRAMES)
-        assert carry_out(connection, backlog, lambda connection, frame: None, math.inf) is not is_full
-        assert len(backlog) == (len(FRAMES) if is_full else 0)
+@pytest.mark.parametrize(
+    ("in_flight", "parked", "is_full"),
+    [(0, 0, False), (9, 0, False), (10, 0, True), (19, 10, False), (20, 10, True), (20, 20, True)],
+)
+def test_a_server_that_is_full_stops_connections_with_requests_in_flight(
+    in_flight: int, parked: int, is_full: bool
+) -> None:
+    connection = connection_of(in_flight=1)
+    server = cast(Any, connection._server)
+    server.in_flight_max, server.parked_max = 10, 20
+    server.in_flight, server.parked = in_flight, parked
+    connection._handle = lambda connection, frame: None
+    backlog = Frames(FRAMES)
+    assert server.is_full is is_full
+    assert connection._handle_frames(backlog, math.inf) is not is_full
+    assert len(backlog) == (len(FRAMES) if is_full else 0)
 
 
-def test_answers_wait_for_the_batch() -> None:
-    """With what they rest on, and announced once."""
-    told = []
-    for is_compiled in (True, False):
-        connection = connection_of()
-        transactions = connection._server.box.transactions
-        dispatcher = cast(Dispatcher, connection._server.dispatcher)
-        handle = dispatcher.handle if is_compiled else dispatcher._answer
+@pytest.mark.parametrize("given", [(), (Frames(), 0.0, 1), ([], 0.0), (Frames(), "soon")], ids=len)
+def test_frames_are_handled_until_a_time_only(given: tuple[Any, ...]) -> None:
+    with pytest.raises(TypeError):
+        connection_of()._handle_frames(*given)
 
-        class Journal:
-            def append(self, statements: Sequence[Any]) -> bool:
-                return True
 
-            def position(self) -> int:
-                return 0
+@pytest.mark.parametrize("server", [None, object(), Traffic()], ids=type)
+def test_a_connection_needs_a_shared_state(server: object) -> None:
+    with pytest.raises(TypeError, match="a connection needs a SharedState"):
+        Connection(cast(Any, server))
 
-        transactions.journal = cast(Any, Journal())
-        for frame in (call("one", 1), call("put", 1, "a"), call("one", 2), call("drop", 1), call("nothing")):
-            handle(connection, frame)
-        batch = cast(Batch, connection._server.batch)
-        assert batch.connections == [connection]
-        has_logged = connection._output.has_logged
-        connection._output.refuse(lambda response: b"refused " + response[14:22])
-        told.append((connection._output.size, has_logged, connection._has_output, connection._output.take()))
-    assert told[0] == told[1]
-    assert told[0][3].count(b"refused") == 2
+
+@pytest.mark.parametrize("name", ["data_received", "reply", "push", "_send"])
+def test_only_bytes_are_received_and_sent(name: str) -> None:
+    with pytest.raises(TypeError, match="is bytes"):
+        getattr(connection_of(), name)("text")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("batch", []), ("turns", None), ("traffic", 1), ("transactions", object())]
+)
+def test_the_parts_of_a_server_have_their_types(name: str, value: object) -> None:
+    with pytest.raises(TypeError, match=f"{name} is a "):
+        setattr(Server(application()), name, value)
+
+
+@pytest.mark.parametrize("is_fast", [True, False])
+def test_answers_wait_for_the_batch(is_fast: bool) -> None:
+    """With the rows that they depend on, and announced once; the same on the fast path and beside it."""
+    connection = connection_of()
+    transactions = connection._server.transactions
+    dispatcher = cast(Dispatcher, connection._server.dispatcher)
+    handle: Any = dispatcher.handle if is_fast else dispatcher._answer
+
+    class Journal:
+        def append(self, statements: Sequence[Any]) -> bool:
+            return True
+
+        def position(self) -> int:
+            return 0
+
+    transactions.journal = cast(Any, Journal())
+    for frame in (call("one", 1), call("put", 1, "a"), call("one", 2), call("drop", 1), call("nothing")):
+        handle(connection, frame)
+    batch = cast(Batch, connection._server.batch)
+    assert batch._connections == [connection]
+    assert connection._output.has_logged
+    assert connection._has_output
+    connection._output.refuse(lambda response: b"refused " + response[14:22])
+    assert connection._output.take().count(b"refused") == 2
 
 
 class Transport:
@@ -188,10 +248,8 @@ class Transport:
         self.calls.append("close")
 
 
-class Turns:
+class Turns(SchedulerState):
     """The line of those who have more to do."""
-
-    has_others = False
 
     def __init__(self) -> None:
         self.line: list[Any] = []
@@ -228,49 +286,116 @@ RECEIVED = {
 }
 
 
-def _made(value: object) -> Any:
-    return Frames(value) if isinstance(value, list) else value
+class Case(NamedTuple):
+    """What is to come of what is received.
+
+    Attributes:
+        requests: how many are answered.
+        left: how many are held.
+        is_closing: whether the connection closes.
+    """
+
+    requests: int
+    left: int = 0
+    is_closing: bool = False
+
+
+OUTCOMES = {
+    "a request": Case(1),
+    "four requests": Case(3, 1),
+    "five requests": Case(0, 5),
+    "a request in two pieces": Case(1),
+    "half a length": Case(2),
+    "a request and a half, and the rest": Case(3, 1),
+    "an empty frame": Case(1),
+    "nothing": Case(0),
+    "a short length": Case(1),
+    "no length": Case(1, is_closing=True),
+    "a request and no length": Case(2, is_closing=True),
+    "too large": Case(1, is_closing=True),
+    "as large as may be": Case(1),
+    "larger than may be": Case(1, is_closing=True),
+}
+"""By what is received, of a connection that handles requests at once; an error at the end counts as one."""
+
+
+def receive(name: str, **attributes: Any) -> tuple[Connection, Transport]:
+    """A connection that has received something, with the transport that it sends to."""
+    connection = connection_of(**attributes)
+    transport = connection._transport = cast(Any, Transport())
+    server = cast(Any, connection._server)
+    server.turns = Turns()
+    server.hangups = server.unsent = None
+    server.let_held_go_on = lambda: transport.calls.append("go on")
+    for data in RECEIVED[name]:
+        connection.data_received(data)
+    return connection, cast(Transport, transport)
 
 
 @pytest.mark.parametrize("name", RECEIVED)
-@pytest.mark.parametrize(
-    "attributes",
-    [
-        {},
-        {"is_closing": True},
-        {"_is_write_paused": True},
-        {"_is_suspended": True},
-        {"unsent": 60, "_held_size": 41},
-        {"unsent": 60},
-        {"in_flight": 1},
-        {"_has_hurried": True},
-        {"_is_held": True, "_backlog": [ONE]},
-    ],
-    ids=str,
-)
-def test_what_is_received_and_sent(
-    name: str, attributes: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    told = []
-    for is_compiled in (True, False):
-        if not is_compiled:
-            for method in ("data_received", "send_output", "_send"):
-                monkeypatch.setattr(Connection, method, native.in_python[f"Connection.{method}"])
-        connection = connection_of(**{key: _made(value) for key, value in attributes.items()})
-        transport = connection._transport = cast(Any, Transport())
+def test_what_is_received_is_answered(name: str) -> None:
+    connection, transport = receive(name)
+    outcome = OUTCOMES[name]
+    is_scheduled = connection.is_held and not connection.must_hold()
+    connection.send_output()
+    written = transport.written
+    assert len(written) == (outcome.requests > 0)
+    assert sum(data.count(b"\xce\x00\x00\x00") for data in written) >= outcome.requests
+    assert len(connection._backlog or ()) == outcome.left
+    assert connection.is_closing is outcome.is_closing
+    server = cast(Any, connection._server)
+    assert server.traffic.received == sum(map(len, RECEIVED[name]))
+    assert server.traffic.sent == sum(map(len, written))
+    assert len(server.turns.line) == is_scheduled
+    transport.is_shut = True
+    connection._send(b"late")
+    assert transport.written == written
+
+
+@pytest.mark.parametrize("reason", Wait)
+@pytest.mark.parametrize("name", ["a request", "four requests", "a short length", "a request in two pieces"])
+def test_what_is_received_is_held_while_requests_wait(name: str, reason: Wait) -> None:
+    connection, transport = receive(name, _waits=reason)
+    assert connection.phase is Phase.HELD
+    assert len(connection._backlog or ()) == OUTCOMES[name].requests + OUTCOMES[name].left
+    assert transport.calls[0] == "pause"
+    assert not connection._output.size
+
+
+@pytest.mark.parametrize("name", ["a request", "four requests", "a short length", "five requests"])
+def test_what_is_received_is_dropped_while_the_connection_closes(name: str) -> None:
+    connection, _ = receive(name, _phase=Phase.CLOSING)
+    assert connection.phase is Phase.CLOSING
+    assert not connection._output.size
+
+
+@pytest.mark.parametrize("name", ["a request", "four requests", "a short length", "five requests"])
+def test_what_is_received_is_appended_to_what_is_held(name: str) -> None:
+    connection, _ = receive(name, _phase=Phase.HELD, _backlog=Frames([b"first"]))
+    outcome = OUTCOMES[name]
+    backlog = list(connection._backlog or ())
+    assert backlog[0] == b"first"
+    assert len(backlog) == 1 + outcome.requests + outcome.left
+    assert not connection._output.size
+
+
+def test_bytes_behind_a_malformed_length_are_ignored_while_requests_wait() -> None:
+    connection, _ = receive("a request and no length", _waits=Wait.REQUEST)
+    connection.data_received(framed(ONE))
+    connection.data_received(b"\xc1")
+    assert list(connection._backlog or ()) == [ONE]
+    assert connection._fault is not None
+    assert not connection.is_closing
+
+
+@pytest.mark.parametrize("has_hurried", [True, False])
+def test_the_scheduler_hears_of_connections_that_are_served_at_once(has_hurried: bool) -> None:
+    """Not of the first requests behind those that had to be held."""
+    for name in ("a request", "a short length"):
+        connection, _ = receive(name, _has_hurried=has_hurried)
         server = cast(Any, connection._server)
-        server.turns, server.held = Turns(), set()
-        server.let_held_go_on = lambda transport=transport: transport.calls.append("go on")
-        states = []
-        for data in RECEIVED[name]:
-            connection.data_received(data)
-            states.append((server.turns.has_others, connection._is_held, [*(connection._backlog or ())]))
-        connection.send_output()
-        sent = (list(transport.written), server.traffic.received, server.traffic.sent, list(transport.calls))
-        transport.is_shut = True
-        connection._send(b"late")
-        told.append((states, sent, len(transport.written), len(server.turns.line), connection.is_closing))
-    assert told[0] == told[1]
+        assert server.turns.has_others is not has_hurried
+        assert not connection._has_hurried
 
 
 def test_several_answers_are_sent_in_one_piece() -> None:
@@ -285,16 +410,6 @@ def test_several_answers_are_sent_in_one_piece() -> None:
     assert connection._server.traffic.sent == 11
 
 
-class Inherited(Connection):
-    """Compiled code leaves objects of other classes to Python."""
-
-    __slots__ = ("sent_outputs",)
-
-    def send_output(self) -> None:
-        self.sent_outputs = self._output.size
-        super().send_output()
-
-
 class Failing:
     """A connection whose answers cannot be sent."""
 
@@ -303,41 +418,25 @@ class Failing:
 
 
 def test_outputs_are_sent_in_order_until_one_fails() -> None:
-    told = []
-    for send in (send_outputs, native.in_python["send_outputs"]):
-        written: list[tuple[int, bytes]] = []
-        connections: list[Any] = [connection_of() for _ in range(3)]
-        for number, connection in enumerate(connections):
+    written: list[tuple[int, bytes]] = []
+    connections: list[Any] = [connection_of() for _ in range(3)]
+    for number, connection in enumerate(connections):
 
-            def write(data: bytes, number: int = number, written: list[tuple[int, bytes]] = written) -> None:
-                written.append((number, data))
+        def write(data: bytes, number: int = number) -> None:
+            written.append((number, data))
 
-            connection._transport = cast(Any, Transport())
-            connection._transport.write = write
-            connection._transactions.has_logged = number == 2
-            connection.reply(b"one")
-            connection.reply(b"two")
-        assert connections[2].has_logged_output
-        with pytest.raises(LookupError, match="a fault"):
-            send([connections[2], connections[0], cast(Any, Failing()), connections[1]])
-        states = [
-            (each._output.size, each._output.has_logged, each._has_output, each._output.take())
-            for each in connections
-        ]
-        told.append((written, states, connections[2]._server.traffic.sent))
-    assert told[0] == told[1]
-    assert told[0][0] == [(2, b"onetwo"), (0, b"onetwo")]
-    assert told[0][2] == 6
-
-
-def test_outputs_of_other_classes_are_sent_by_python() -> None:
-    connection = connection_of()
-    inherited = Inherited(connection._server)
-    transport = inherited._transport = cast(Any, Transport())
-    inherited.reply(b"one")
-    send_outputs([inherited])
-    assert inherited.sent_outputs == 3
-    assert transport.written == [b"one"]
+        connection._transport = cast(Any, Transport())
+        connection._transport.write = write
+        connection._server.transactions.has_logged = number == 2
+        connection.reply(b"one")
+        connection.reply(b"two")
+    assert connections[2].has_logged_output
+    with pytest.raises(LookupError, match="a fault"):
+        send_outputs([connections[2], connections[0], cast(Any, Failing()), connections[1]])
+    assert [each._has_output for each in connections] == [False, True, False]
+    assert [each._output.size for each in connections] == [0, 6, 0]
+    assert written == [(2, b"onetwo"), (0, b"onetwo")]
+    assert connections[2]._server.traffic.sent == 6
 
 
 def test_only_a_list_of_connections_is_sent() -> None:
@@ -346,10 +445,10 @@ def test_only_a_list_of_connections_is_sent() -> None:
 
 
 def test_group_commit_is_scheduled_once_for_all_answers_of_an_iteration() -> None:
-    class Counting(GroupCommit):
-        """Counts what the compiled twin leaves to it."""
+    class Inherited(GroupCommit):
+        """Another class."""
 
-    for owner in (GroupCommit, Counting):
+    for owner in (GroupCommit, Inherited):
         loop = uvloop.new_event_loop()
         try:
             connections = [connection_of() for _ in range(2)]
@@ -360,7 +459,7 @@ def test_group_commit_is_scheduled_once_for_all_answers_of_an_iteration() -> Non
                 connections: list[Connection] = connections,
                 written: list[bytes] = written,
             ) -> None:
-                batch = owner(connections[0]._transactions)
+                batch = owner(connections[0]._server.transactions)
                 for number, connection in enumerate(connections):
                     connection._server.batch = batch
                     transport = connection._transport = cast(Any, Transport())
@@ -414,79 +513,73 @@ ENDINGS = {
 @pytest.mark.parametrize("ending", ENDINGS)
 @pytest.mark.parametrize("high_water", [10**9, 2000])
 @pytest.mark.parametrize("frames", [MANY, MANY[100:], [*MANY[:20], b"", b"\xc1", *MANY[:3]]], ids=len)
-def test_many_requests_that_come_together(
-    frames: list[bytes], high_water: int, ending: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_many_requests_that_come_together(frames: list[bytes], high_water: int, ending: str) -> None:
     """They are answered in order, up to the limit of what is unsent; what is left waits, to the last byte."""
-    told = []
-    for is_compiled in (True, False):
-        if not is_compiled:
-            monkeypatch.setattr(Connection, "data_received", native.in_python["Connection.data_received"])
-            monkeypatch.setattr(connection_module, "carry_out_until", native.in_python["carry_out_until"])
-        connection = connection_of()
-        transport = connection._transport = cast(Any, Transport())
-        server = cast(Any, connection._server)
-        server.config = Config(max_frame=1 << 20, write_high_water=high_water)
-        server.turns, server.held = EndlessTurns(), set()
-        server.let_held_go_on = lambda transport=transport: transport.calls.append("go on")
-        connection.data_received(framed(*frames) + ENDINGS[ending])
-        dispatcher = cast(Dispatcher, server.dispatcher)
-        backlog = list(connection._backlog or ())
-        unsent = connection._output.size
-        connection.send_output()
-        told.append(
-            (
-                backlog,
-                unsent,
-                b"".join(transport.written),
-                connection._decoder.buffered,
-                connection._is_held,
-                connection.is_closing,
-                connection.session.sync,
-                dict(dispatcher.requests),
-                server.traffic.received,
-                transport.calls,
-            )
-        )
-    assert told[0] == told[1]
-    assert bool(told[0][0]) == (high_water == 2000 and len(frames) > 23)
+    alone = connection_of()
+    alone._server.write_high_water = 10**9
+    expected: list[bytes] = []
+    everything = [*frames, ONE] if ending == "a short length" else frames
+    for frame in everything:
+        if high_water == 2000 and sum(map(len, expected)) > high_water:
+            break
+        cast(Dispatcher, alone._server.dispatcher)._answer(alone, frame)
+        expected.append(alone._output.take())
+    connection = connection_of()
+    transport = connection._transport = cast(Any, Transport())
+    server = cast(Any, connection._server)
+    server.write_high_water = high_water
+    server.turns = EndlessTurns()
+    server.hangups = None
+    server.let_held_go_on = lambda: transport.calls.append("go on")
+    data = framed(*frames) + ENDINGS[ending]
+    connection.data_received(data)
+    backlog = list(connection._backlog or ())
+    unsent = connection._output.size
+    left = everything[len(expected) :]
+    assert backlog == left[: len(backlog)]
+    assert connection._decoder.has_more or len(backlog) == len(left)
+    assert connection.is_held is bool(left)
+    assert connection.session.sync == alone.session.sync
+    assert server.traffic.received == len(data)
+    connection.send_output()
+    written = b"".join(transport.written)
+    has_failed = ending in ("no length", "too large") and not left
+    assert written.startswith(b"".join(expected))
+    assert (len(written) > sum(map(len, expected))) is has_failed
+    assert unsent == len(written)
+    assert connection.is_closing is has_failed
+    assert bool(left) == (high_water == 2000)
 
 
 def test_a_limit_that_a_request_changes_holds_for_the_next() -> None:
-    told = []
-    for carry_out in (carry_out_until, native.in_python["carry_out_until"]):
-        connection = connection_of()
-        server = cast(Any, connection._server)
-        backlog = Frames(FRAMES)
+    connection = connection_of()
+    backlog = Frames(FRAMES)
 
-        def handle(connection: Connection, frame: bytes, server: Any = server) -> None:
-            connection.reply(b"x" * 10)
-            if frame == b"two":
-                server.config = Config(max_frame=1 << 20, write_high_water=19)
+    def handle(connection: Connection, frame: bytes) -> None:
+        connection.reply(b"x" * 10)
+        if frame == b"two":
+            connection._server.write_high_water = 19
 
-        told.append((carry_out(connection, backlog, handle, math.inf), list(backlog)))
-    assert told[0] == told[1] == (False, FRAMES[2:])
+    connection._handle = handle
+    assert not connection._handle_frames(backlog, math.inf)
+    assert list(backlog) == FRAMES[2:]
 
 
 def test_the_time_is_looked_at_after_few_cheap_requests() -> None:
-    """And after each that runs a procedure; one is carried out in any case."""
+    """And after each that runs a procedure; one is handled in any case."""
     for frames, most in ((rows(RequestType.SELECT, *range(100)), 8), ([PUT] * 10, 1)):
         connection = connection_of()
+        connection._server.write_high_water = 10**9
         backlog = Frames(frames)
-        server = cast(Any, connection._server)
-        server.config = Config(max_frame=1 << 20, write_high_water=10**9)
-        assert not carry_out_until(connection, backlog, server.dispatcher.handle, 0.0)
+        assert not connection._handle_frames(backlog, 0.0)
         assert 1 <= len(frames) - len(backlog) <= most
 
 
 def test_a_select_of_many_rows_is_not_cheap() -> None:
     connection = connection_of()
-    server = cast(Any, connection._server)
-    server.config = Config(max_frame=1 << 20, write_high_water=10**9)
-    assert carry_out_until(
-        connection, Frames(rows(RequestType.REPLACE, *range(9))), server.dispatcher.handle, math.inf
-    )
+    connection._server.write_high_water = 10**9
+    assert connection._handle_frames(Frames(rows(RequestType.REPLACE, *range(9))), math.inf)
     everything = request(RequestType.SELECT, {0x10: SPACE, 0x12: 10, 0x14: 2, 0x20: []})
     backlog = Frames([everything] * 5)
-    assert not carry_out_until(connection, backlog, server.dispatcher.handle, 0.0)
+    assert not connection._handle_frames(backlog, 0.0)
     assert len(backlog) == 4

@@ -203,6 +203,20 @@ def key_probes() -> Iterator[Probe]:
         for what, other in {"a text": "a", "a negative number": -1, "an unknown key": 0x77}.items():
             body = {**GOOD_BODIES[number], other: 1}
             yield Probe(f"{number.name} with {what} for a key", header(number) + codec.pack(body))
+    for number in ROW_TYPES:
+        # One byte of a key counts, so a longer form of it is the key of nothing.
+        packed = codec.pack(GOOD_BODIES[number])
+        for what, pair in {"a text": b"\xcc\x10\xa1x", "another number": b"\xcd\x00\x10\x01"}.items():
+            more = bytes((packed[0] + 1,)) + packed[1:] + pair
+            yield Probe(f"{number.name} with {what} for the space id in a longer form", header(number) + more)
+        longer = bytes((packed[0],)) + b"\xcc" + packed[1:]
+        yield Probe(
+            f"{number.name} with the key of the space id in a longer form",
+            header(number) + longer,
+            SYNC,
+            ErrorCode.MISSING_REQUEST_FIELD,
+            "Missing mandatory field 'space id' in request",
+        )
     for number in (RequestType.CALL, RequestType.CALL_16, RequestType.EVAL, RequestType.AUTH):
         for other in ("a", -1):
             body = {**GOOD_BODIES[number], other: 1}

@@ -213,7 +213,7 @@ def _require(sync: int, body: dict[int, object], *keys: Key) -> None:
 def _decode_row(sync: int, number: int, packed: bytes) -> dict[int, object]:
     body: dict[int, object] = {}
     for key, value in _split_body(sync, packed, "packet body") if packed else ():
-        if codec.kind(key) is not Kind.UINT:
+        if codec.kind(key) is not Kind.UINT or len(key) > 1:
             continue
         name = _unsigned(key)
         wanted = _ROW_KINDS.get(name)

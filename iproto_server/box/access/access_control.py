@@ -14,6 +14,7 @@ from enum import IntFlag
 from typing import Protocol
 
 from iproto_server.errors import BoxError, ErrorCode
+from iproto_server.native._native import CredentialsState
 from iproto_server.password import CHAP_SHA1
 
 GUEST, ADMIN, PUBLIC, SUPER = 0, 1, 2, 31
@@ -67,14 +68,14 @@ class Owned(Protocol):
         """The user id of its owner."""
 
 
-class Credentials:
+class Credentials(CredentialsState):
     """A user or role with its effective privileges.
 
     `universe` has the privileges on the universe; `objects` has those on single objects by (object type,
     object id), where the object id "" means all objects of the type.
     """
 
-    __slots__ = ("auth", "is_role", "name", "objects", "owner", "universe", "user_id")
+    __slots__ = ("auth", "is_role", "name", "objects", "owner", "user_id")
 
     def __init__(self, user_id: int, owner: int, name: str, is_role: bool, auth: dict[str, object]) -> None:
         self.user_id = user_id

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from iproto_server.box.txn.trigger import Trigger, TriggerList
 from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError, ErrorCode
-from iproto_server.native import twin_methods
+from iproto_server.native._native import CurrentSession, SessionState
 
 if TYPE_CHECKING:
     from iproto_server.box.access.access_control import AccessControl, Credentials
@@ -48,7 +48,7 @@ class Channel(Protocol):
         """Note that the session acts as another user from now on."""
 
 
-class Session:
+class Session(SessionState):
     """A session.
 
     Parameters:
@@ -68,8 +68,6 @@ class Session:
 
     __slots__ = (
         "channel",
-        "credentials",
-        "id",
         "is_closed",
         "is_ended",
         "kind",
@@ -77,7 +75,6 @@ class Session:
         "opened",
         "peer",
         "storage",
-        "sync",
         "user",
     )
 
@@ -163,8 +160,7 @@ class _Become:
         self._acting.__exit__(*error)
 
 
-@twin_methods("id")
-class SessionFacade:
+class SessionFacade(CurrentSession):
     """`box.session`: the current session, and triggers for the begin and end of sessions.
 
     Source: Tarantool reference, "Submodule box.session".
@@ -179,8 +175,6 @@ class SessionFacade:
         "_connect",
         "_disconnect",
         "_last_id",
-        "background",
-        "current",
         "sessions",
     )
 
@@ -195,10 +189,6 @@ class SessionFacade:
         self.background = self.current
 
     # -- the current session, with Tarantool's names --
-
-    def id(self) -> int:
-        """The current session's number."""
-        return self.current.id
 
     def exists(self, session_id: int) -> bool:
         """Whether a session of that number is open."""

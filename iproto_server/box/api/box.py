@@ -27,13 +27,11 @@ from iproto_server.box.memtx.memory_budget import budget
 from iproto_server.box.txn.journal import Journal
 from iproto_server.box.txn.statement import Savepoint
 from iproto_server.errors import BoxError, ErrorCode
-from iproto_server.native import twin_methods
 from iproto_server.native._native import ensure_stack
 
 Result = TypeVar("Result")
 
 
-@twin_methods("on_commit", "on_rollback")
 class Box(BoxCore):
     """The database in memory: spaces, schema, sessions, transactions.
 
@@ -148,14 +146,6 @@ class Box(BoxCore):
             raise BoxError(ErrorCode.NO_SUCH_SAVEPOINT)
         del self._savepoints[len(self._savepoints) - behind :]
         self.transactions.rollback_to_savepoint(savepoint)
-
-    def on_commit(self, callback: Callable[[], object]) -> None:
-        """Call `callback`, outside of any transaction, once the running one has committed."""
-        self.transactions.on_commit(callback)
-
-    def on_rollback(self, callback: Callable[[], object]) -> None:
-        """Call `callback` if the running transaction is undone."""
-        self.transactions.on_rollback(callback)
 
     def beyond_memory_limit(self) -> AbstractContextManager[None]:
         """A `with` block whose changes succeed even if they exceed `memtx_memory`; it must not await.

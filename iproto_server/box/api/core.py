@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 from uuid import UUID, uuid4
 
 from iproto_server.box.access.access_control import AccessControl
@@ -34,7 +33,7 @@ class PausableWatcher(Protocol):
         """Call the function again after a `pause`, first with the present value."""
 
 
-class BoxCore(ABC):
+class BoxCore:
     """The common state of the facades: the database, the current session, and the running transaction.
 
     Parameters:
@@ -44,6 +43,8 @@ class BoxCore(ABC):
         instance_uuid: this instance's identity; None: a new one.
 
     Attributes:
+        on_commit: calls a function, outside of any transaction, once the running transaction has committed.
+        on_rollback: calls a function if the running transaction is undone.
         uuid, replica_id: this instance's identity, and its number in `_cluster`.
         session: the current session.
         clock: wall-clock time and timers.
@@ -71,6 +72,8 @@ class BoxCore(ABC):
     ) -> None:
         self.clock: Clock = ManualClock() if clock is None else clock
         self.transactions = TransactionManager(MemoryJournal() if journal is None else journal)
+        self.on_commit: Final = self.transactions.on_commit
+        self.on_rollback: Final = self.transactions.on_rollback
         self.version = version
         self.uuid = uuid4() if instance_uuid is None else instance_uuid
         self.replica_id = 1
@@ -188,14 +191,6 @@ class BoxCore(ABC):
     def is_in_txn(self) -> bool:
         """Whether a transaction is running."""
         return self.transactions.statements is not None
-
-    @abstractmethod
-    def on_commit(self, callback: Callable[[], object]) -> None:
-        """Call `callback`, outside of any transaction, once the running one has committed."""
-
-    @abstractmethod
-    def on_rollback(self, callback: Callable[[], object]) -> None:
-        """Call `callback` if the running transaction is undone."""
 
     # -- about the server --
 

@@ -14,6 +14,7 @@ from typing import Final
 
 from iproto_server.box.access.session import Session
 from iproto_server.box.clock import Timer
+from iproto_server.native._native import PendingResult
 
 logger = logging.getLogger("iproto_server.waiting")
 
@@ -28,7 +29,7 @@ STILL_WAITING: Final = _StillWaiting()
 """Result of a waiter's `resume` if there is nothing for it after all: it keeps its place."""
 
 
-class Waiter:
+class Waiter(PendingResult):
     """A call that is answered later. An async procedure may await it.
 
     Attributes:

@@ -12,13 +12,14 @@ from iproto_server.box.index.iterator_type import IteratorType
 from iproto_server.box.memtx.memtx_space import MemtxSpace
 from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError, ErrorCode
+from iproto_server.native._native import SpaceTable
 
 _EVERYTHING: Final = 0xFFFFFFFF
 _SHOWN_WITHOUT_VIEW: Final = {VSEQUENCE: SEQUENCE}
 """Spaces to read where a database of Tarantool 1.9 and earlier has no view."""
 
 
-class SpaceRegistry:
+class SpaceRegistry(SpaceTable):
     """All spaces; the base of the catalog and its parts.
 
     Parameters:
@@ -39,8 +40,6 @@ class SpaceRegistry:
         "current_user",
         "is_loading",
         "on_schema_change",
-        "schema_version",
-        "spaces",
         "written_by",
     )
 

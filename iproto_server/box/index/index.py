@@ -31,7 +31,7 @@ from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.native._native import Tree
 
-NO_LIMIT: Final = sys.maxsize
+NO_LIMIT: Final[int] = sys.maxsize
 
 Interval = tuple[bytes, bytes | None]
 """The least key and the exclusive upper bound; None for no bound."""

@@ -7,7 +7,7 @@
 
 static MethodTable *const tables[] = {
     &index_face_methods, &space_face_methods, &spaces_facade_methods,
-    &indexes_facade_methods, &box_methods, &sessions_methods, &connection_methods,
+    &indexes_facade_methods,
 };
 
 static Method *find_method(PyTypeObject *type, const char *name)

@@ -2,19 +2,16 @@
 #include "../native.h"
 
 /* What the Python of native/__init__.py must know of: the number changes when twins, or what they are given, do. */
-#define INTERFACE 30
+#define INTERFACE 31
 
 #ifndef FINGERPRINT
 #define FINGERPRINT "" /* of the sources; setup.py defines it */
 #endif
 
-PyObject *python_functions[PYTHON_COUNT];
-
 typedef PyObject *(*Fast)(PyObject *, PyObject *const *, Py_ssize_t);
 #define METHOD(name, function, text) {name, (PyCFunction)(void (*)(void))(Fast)function, METH_FASTCALL, text}
 
 static PyMethodDef twins[] = {
-    METHOD("carry_out_until", native_carry_out_until, "Carry out requests until a time."),
     METHOD("send_outputs", native_send_outputs, "Have connections send all their responses."),
     METHOD("encode_row_head", native_encode_row_head, "Encode the head of a row."),
     METHOD("with_head", native_with_head, "Put a block's head in front of it."),
@@ -29,7 +26,6 @@ static PyMethodDef twins[] = {
     METHOD("quick_row_key", native_row_key, "Make what encodes the key of a row."),
     METHOD("quick_client_key", native_client_key, "Make what encodes a client's key."),
     METHOD("quick_row_check", native_row_check, "Make what checks a row."),
-    METHOD("quick_handle", native_quick_handle, "Make what answers the commonest requests."),
     METHOD("ensure_stack", native_ensure_stack, "Make sure of room on the stack."),
     METHOD("set_memory_limit", native_set_memory_limit, "Set the limit of the engine's memory."),
     METHOD("memory_allows", native_memory_allows, "Whether there is memory for a row."),
@@ -61,7 +57,18 @@ static PyTypeObject *const types[] = {
     &RowCheck_Type,
     &Tree_Type,
     &TreeView_Type,
-    &Handle_Type,
+    &FastPath_Type,
+    &PendingResult_Type,
+    &Procedure_Type,
+    &Procedures_Type,
+    &Credentials_Type,
+    &Session_Type,
+    &Sessions_Type,
+    &SpaceTable_Type,
+    &Scheduler_Type,
+    &Batch_Type,
+    &Server_Type,
+    &Connection_Type,
     &Manager_Type,
     &Transaction_Type,
     &Savepoint_Type,
@@ -90,6 +97,14 @@ static const struct {
 } constants[] = {
     {"REQUESTS_AT_ONCE", REQUESTS_AT_ONCE},
     {"LARGE_ANSWER", LARGE_ANSWER},
+    {"WAIT_READER", WAIT_READER},
+    {"WAIT_ROOM", WAIT_ROOM},
+    {"WAIT_REQUEST", WAIT_REQUEST},
+    {"PHASE_SERVING", PHASE_SERVING},
+    {"PHASE_HELD", PHASE_HELD},
+    {"PHASE_CLOSING", PHASE_CLOSING},
+    {"PHASE_DRAINING", PHASE_DRAINING},
+    {"PHASE_ENDED", PHASE_ENDED},
     {"SHORT_KEY", SHORT_KEY},
     {"BLOCK_SIZE", BLOCK_SIZE},
     {"HEAD_SIZE", BLOCK_HEAD_SIZE},
@@ -104,11 +119,8 @@ static PyObject *take_over(PyObject *module, PyObject *args)
     if (!PyArg_ParseTuple(args, "sO", &name, &python))
         return NULL;
     for (int place = 0; twins[place].ml_name; place++)
-        if (!strcmp(name, twins[place].ml_name)) {
-            if (place < PYTHON_COUNT)
-                Py_XSETREF(python_functions[place], Py_NewRef(python));
+        if (!strcmp(name, twins[place].ml_name))
             return PyCFunction_New(&twins[place], NULL);
-        }
     for (size_t place = 0; place < sizeof types / sizeof *types; place++) {
         const char *dot = strrchr(types[place]->tp_name, '.');
         if (!strcmp(name, dot + 1))

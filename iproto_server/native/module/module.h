@@ -3,6 +3,7 @@
 #define IPROTO_SERVER_MODULE_H
 
 #include "../values/values.h"
+#include "fields.h"
 
 /* arguments.c */
 /* Take the arguments of a method, `count_min` of which are required, from their places or by their names; those that are
@@ -16,8 +17,6 @@ typedef struct {
     Py_ssize_t offset;
 } Slot;
 int find_slots(PyObject *type, Slot *slots, int count); /* fills in the offsets; -1 with an exception */
-/* A class of a module that may be imported now, with the offsets of its slots; NULL with an exception. */
-PyTypeObject *find_class(const char *module, const char *name, Slot *slots, int count);
 
 /* Borrowed; NULL, without an exception, where nothing was set. */
 static inline PyObject *get_slot(PyObject *self, const Slot *slot)
@@ -36,24 +35,6 @@ enum { HOOK_FRAMING_ERROR, HOOK_REQUEST_ERROR, HOOK_DECODE_EXTENSION, HOOK_ENCOD
 PyObject *hook(int place);
 FUNCTION(native_set_hook);
 
-/* known.c: the Python classes that the road of a request goes through; NULL until there is one */
-enum {
-    KNOWN_SESSION, KNOWN_SESSIONS, KNOWN_CREDENTIALS,
-    KNOWN_PROCEDURE, KNOWN_WAITER, KNOWN_CONNECTION, KNOWN_BATCH, KNOWN_CATALOG,
-    KNOWN_CALLS, KNOWN_COUNT
-};
-extern PyTypeObject *known[KNOWN_COUNT];
-extern Slot session_id, session_sync, session_credentials, sessions_current, sessions_background;
-extern Slot credentials_universe, procedure_name, procedure_function, procedure_is_async;
-extern Slot connection_server, connection_output, connection_held_size,
-    connection_has_output, connection_is_write_paused, connection_is_closing, connection_in_flight,
-    connection_is_held, connection_is_suspended, connection_has_hurried, connection_fault, connection_decoder,
-    connection_handle, connection_transport, connection_traffic, connection_has_received, connection_session;
-extern Slot catalog_spaces, catalog_schema_version, calls_by_name;
-extern Slot batch_connections, batch_is_scheduled;
-int know_class(int place); /* -1 with an exception */
-int know_classes(void);    /* all of them */
-
 /* methods.c: compiled methods of Python's classes */
 typedef struct {
     PyMethodDef definition;
@@ -66,7 +47,7 @@ typedef struct {
     int count;
 } MethodTable;
 extern MethodTable space_face_methods, index_face_methods,
-    spaces_facade_methods, indexes_facade_methods, box_methods, sessions_methods, connection_methods;
+    spaces_facade_methods, indexes_facade_methods;
 
 #define METHOD_FUNCTION(name)                                                                                  \
     static PyObject *name(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names)
@@ -82,11 +63,5 @@ PyObject *call_python(const Method *method, PyObject *self, PyObject *const *arg
         PyObject *answer = (found);                                                                            \
         return answer || PyErr_Occurred() ? answer : call_python(&(method), self, args, count, names);         \
     } while (0)
-
-/* module.c: the Python functions that the compiled ones fall back on, in the order of the table there. */
-enum {
-    PYTHON_CARRY_OUT_UNTIL, PYTHON_COUNT
-};
-extern PyObject *python_functions[PYTHON_COUNT];
 
 #endif

@@ -22,16 +22,3 @@ int find_slots(PyObject *type, Slot *slots, int count)
     }
     return 0;
 }
-
-PyTypeObject *find_class(const char *module, const char *name, Slot *slots, int count)
-{
-    PyObject *imported = PyImport_ImportModule(module);
-    PyObject *found = imported ? PyObject_GetAttrString(imported, name) : NULL;
-    Py_XDECREF(imported);
-    if (found && (!PyType_Check(found) || find_slots(found, slots, count) < 0)) {
-        if (!PyErr_Occurred())
-            PyErr_Format(PyExc_TypeError, "%s is no class", name);
-        Py_CLEAR(found);
-    }
-    return (PyTypeObject *)found;
-}

@@ -169,8 +169,11 @@ static const char *read_pairs(const BodyRule *rule, Position at, Position end, u
     const char *fault = NULL;
     uint64_t key;
     for (Span value; pairs; pairs--) {
+        Position start = at;
         if (!read_pair(&at, end, &key, &value))
             return malformed;
+        if (rule->kinds == row_kinds && value.at - start > 1)
+            continue; /* as in Tarantool, which looks at the first byte of a key alone */
         Kind wanted = key < BODY_KEYS ? (Kind)rule->kinds[key] : KIND_NONE;
         if (wanted == KIND_NONE ? key == NO_KEY && !rule->has_any_keys
                                 : wanted != KIND_ANY && wanted != kind_of(*value.at))

@@ -72,37 +72,78 @@ int is_value(Position at, Position end);                 /* whether this is exac
 /* decoding.c */
 extern PyTypeObject Request_Type;
 
-/* calls.c: what answers requests */
+/* session.c: base classes of Credentials, Session and SessionFacade */
+extern PyTypeObject Credentials_Type, Session_Type, Sessions_Type;
+typedef struct {
+    PyObject_HEAD
+    unsigned long universe;
+} CredentialsObject;
+typedef struct {
+    PyObject_HEAD
+    PyObject *id, *credentials;
+    unsigned long long sync;
+} SessionObject;
+typedef struct {
+    PyObject_HEAD
+    PyObject *current, *background;
+} SessionsObject;
+/* Whether the session's user has these privileges, a sum of bits, on the universe. */
+int may_everything(const SessionObject *session, unsigned long privileges);
+
+/* procedures.c: base classes of Procedure, Calls and Waiter */
+extern PyTypeObject Procedure_Type, Procedures_Type, PendingResult_Type;
+typedef struct {
+    PyObject_HEAD
+    PyObject *name, *function;
+    char is_async;
+} ProcedureObject;
+typedef struct {
+    PyObject_HEAD
+    PyObject *by_name;
+} ProceduresObject;
+/* The name in the body of a CALL, as `read_value` reads it: a new reference. */
+PyObject *read_procedure_name(Position *at, Position end);
+/* The procedure of that name, if there is one that is not async; a new reference, NULL, maybe with an exception. */
+ProcedureObject *find_procedure(const ProceduresObject *self, PyObject *name);
+
+/* fast_path.c: what answers requests */
 /* What a request has cost at the most, in rough units: a row that is read or changed, or a KiB. After LOOK_AT_TIME of
  * them somebody may have to wait for others, and after code of Python: it is not known what that has done. */
 enum { LOOK_AT_TIME = 8 };
 int handle_frame(PyObject *handle, PyObject *connection, Position at, Position end); /* the cost; -1 with an exception */
 /* Due after the last of several frames of a connection: until then its session's `sync` may be an older one. */
-int finish_requests(PyObject *handle); /* -1 with an exception */
+void finish_requests(PyObject *handle);
 enum { COUNTED_TYPES = 128 };
 typedef struct {
     PyObject_HEAD
     vectorcallfunc call;
     PyObject *answer;     /* of Python, for all requests */
-    PyObject *dispatcher; /* which says what errors are answered, and waits */
-    PyObject *calls, *setuid, *box, *manager, *sessions, *catalog;
+    PyObject *dispatcher; /* encodes errors, and answers calls that wait */
+    PyObject *setuid, *box, *manager;
+    ProceduresObject *procedures;
+    SessionsObject *sessions;
+    SpaceTable *catalog;
     unsigned long long counts[COUNTED_TYPES]; /* of requests, by type, since Python has asked */
-    PyObject *session; /* of which `sync` is not set yet, or NULL */
+    SessionObject *session; /* of which `sync` is not set yet, or NULL */
     uint64_t sync;
-    PyObject *space_key; /* the last number of a space that was asked for, or NULL */
-    uint64_t space_number;
-} Handle;
-extern PyTypeObject Handle_Type;
-PyObject *session_of(Handle *self, PyObject *connection); /* borrowed */
-int may_everything(PyObject *session, unsigned long privilege);
-int schema_version(Handle *self, uint32_t *version);
+} FastPath;
+extern PyTypeObject FastPath_Type;
+SessionObject *session_of(FastPath *self, PyObject *connection); /* borrowed */
+static inline uint32_t schema_version(const FastPath *self)
+{
+    return (uint32_t)self->catalog->schema_version;
+}
 /* A request of which code of Python hears nothing: counted, and the session's `sync` to be set later. */
-int note_request(Handle *self, uint64_t type, PyObject *session, uint64_t sync); /* -1 with an exception */
-/* A request that code of Python may look at; not counted. Returns -1 with an exception. */
-int begin_request(Handle *self, PyObject *session, uint64_t sync);
-void end_request(Handle *self);
-PyObject *failed(Handle *self, uint64_t sync, const char *who); /* the answer to the exception */
-PyObject *handle_space(Handle *self, uint64_t number);          /* borrowed; NULL, maybe without an exception */
+void note_request(FastPath *self, uint64_t type, SessionObject *session, uint64_t sync);
+/* A request that code of Python may look at; not counted. */
+void begin_request(FastPath *self, SessionObject *session, uint64_t sync);
+void end_request(FastPath *self);
+
+/* calls.c */
+int prepare_calls(void); /* -1 with an exception */
+/* Answer a CALL. Returns its cost; 0 unknown, nothing has changed; -1 with an exception. */
+int handle_call(FastPath *self, PyObject *connection, uint64_t sync, Position at, Position end);
+PyObject *failed(FastPath *self, uint64_t sync, const char *who); /* the answer to the exception */
 
 /* row_requests.c, row_selects.c, row_changes.c: requests for rows; NULL, maybe without an exception */
 typedef struct {
@@ -122,9 +163,8 @@ int change_response(const RowRequest *request, Response *response); /* the same,
 int answer_rows(const RowRequest *request, Response *response, const PackedRow *rows, int count);
 
 /* Answer a request for rows. Returns its cost; 0 unknown, nothing has changed; -1 with an exception. */
-int handle_rows(Handle *self, PyObject *connection, const Header *header, Position at, Position end);
+int handle_rows(FastPath *self, PyObject *connection, const Header *header, Position at, Position end);
 
 FUNCTION(native_decode_request);
-FUNCTION(native_quick_handle);
 
 #endif

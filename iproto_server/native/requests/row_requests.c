@@ -109,11 +109,10 @@ static int answer_result(const RowRequest *request, Response *response, PyObject
 }
 
 /* Write the response with Tuples. Returns 1; 0 unknown; -1 with an exception. */
-static int respond(Handle *self, RowRequest *request, Response *response)
+static int respond(FastPath *self, RowRequest *request, Response *response)
 {
     PyObject *answer = carry_out(request);
-    if (answer && schema_version(self, &request->schema_version) < 0) /* the row may have changed the schema */
-        Py_CLEAR(answer);
+    request->schema_version = schema_version(self); /* the row may have changed the schema */
     if (answer && request->type == REQUEST_SELECT && PyList_CheckExact(answer)
         && may_send(request->connection, total_size(answer)) <= 0)
         Py_CLEAR(answer); /* Python lets the request wait */
@@ -126,22 +125,24 @@ static int respond(Handle *self, RowRequest *request, Response *response)
 
 /* Answer a request of which code of Python may hear. Returns 1; 0 unknown; -1 if it has failed: `refusal` then is the
  * answer, or NULL with an exception. */
-static int respond_aloud(Handle *self, PyObject *session, RowRequest *request, Response *response,
+static int respond_aloud(FastPath *self, SessionObject *session, RowRequest *request, Response *response,
                          PyObject **refusal)
 {
     int done = -1;
     /* An exception may have come before. */
-    if (!PyErr_Occurred() && begin_request(self, session, request->sync) == 0)
+    if (!PyErr_Occurred()) {
+        begin_request(self, session, request->sync);
         done = respond(self, request, response);
+    }
     if (done < 0) {
-        set_slot(self->sessions, &sessions_current, session);
+        Py_XSETREF(self->sessions->current, Py_NewRef(session));
         *refusal = failed(self, request->sync, "a trigger");
     }
     end_request(self);
     return done;
 }
 
-static int answer_request(Handle *self, PyObject *session, RowRequest *request)
+static int answer_request(FastPath *self, SessionObject *session, RowRequest *request)
 {
     ((ManagerObject *)self->manager)->has_logged = 0;
     Response response;
@@ -152,12 +153,7 @@ static int answer_request(Handle *self, PyObject *session, RowRequest *request)
         done = respond_aloud(self, session, request, &response, &refusal);
     if (!done || (done < 0 && !refusal))
         return done;
-    if (note_request(self, request->type, session, request->sync) < 0) {
-        if (done > 0)
-            response_drop(&response);
-        Py_XDECREF(refusal);
-        return -1;
-    }
+    note_request(self, request->type, session, request->sync);
     PyObject *sent = done > 0 ? response_send(&response, self->manager) : reply(request->connection, self->manager, refusal);
     Py_XDECREF(sent);
     return !sent ? -1 : is_quick ? 1 + request->found : LOOK_AT_TIME;
@@ -185,22 +181,21 @@ static int read_request(RowRequest *request, Position at, Position end)
     return key.end - key.at <= SHORT_KEY;
 }
 
-/* Returns -1 with an exception; 0 unknown. */
-static int find_space(Handle *self, RowRequest *request)
+/* Whether the space is one that the engine has without rules in Python. */
+static int find_plain_space(FastPath *self, RowRequest *request)
 {
-    if (schema_version(self, &request->schema_version) < 0)
-        return -1;
-    request->space = handle_space(self, request->space_id);
+    request->schema_version = schema_version(self);
+    request->space = find_space(self->catalog, request->space_id);
     return request->space && as_space(request->space) && !space_of(request)->is_custom;
 }
 
-int handle_rows(Handle *self, PyObject *connection, const Header *header, Position at, Position end)
+int handle_rows(FastPath *self, PyObject *connection, const Header *header, Position at, Position end)
 {
     RowRequest request = {.type = header->type, .sync = header->sync, .connection = connection};
-    PyObject *session;
+    SessionObject *session;
     if (!is_row_request((uint8_t)header->type) || !read_request(&request, at, end)
         || !(session = session_of(self, connection))
-        || !may_everything(session, header->type == REQUEST_SELECT ? READ : WRITE) || find_space(self, &request) <= 0)
+        || !may_everything(session, header->type == REQUEST_SELECT ? READ : WRITE) || !find_plain_space(self, &request))
         return PyErr_Occurred() ? -1 : 0;
     Py_INCREF(session);
     Py_INCREF(request.space);

@@ -28,7 +28,7 @@ static int has_changed(PyObject *spaces)
 }
 
 /* NULL, maybe without an exception. */
-static PyObject *find_space(PyObject *spaces, PyObject *which)
+static PyObject *find_facade(PyObject *spaces, PyObject *which)
 {
     if (Py_TYPE(spaces) != spaces_type || (!PyUnicode_CheckExact(which) && !PyLong_CheckExact(which))
         || has_changed(spaces))
@@ -60,13 +60,13 @@ static int is_reserved(PyObject *name)
 
 METHOD_FUNCTION(method_spaces_item)
 {
-    ANSWER(count == 1 && !names ? find_space(self, args[0]) : NULL, spaces_methods[GET_ITEM]);
+    ANSWER(count == 1 && !names ? find_facade(self, args[0]) : NULL, spaces_methods[GET_ITEM]);
 }
 
 METHOD_FUNCTION(method_spaces_attribute)
 {
     int is_known = count == 1 && !names && !is_reserved(args[0]);
-    ANSWER(is_known ? find_space(self, args[0]) : NULL, spaces_methods[GET_ATTRIBUTE]);
+    ANSWER(is_known ? find_facade(self, args[0]) : NULL, spaces_methods[GET_ATTRIBUTE]);
 }
 
 static Method spaces_methods[METHODS] = {

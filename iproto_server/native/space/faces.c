@@ -1,35 +1,26 @@
 /* Spaces and indexes as procedures see them: the twins of box.space.Space and box.space_index.Index. */
 #include "../native.h"
 
-static PyTypeObject *space_type, *index_type, *facade_type, *session_type, *user_type;
+static PyTypeObject *space_type, *index_type;
 enum { FACE_CORE, FACE_SESSION, FACE_EXEMPTS_UPDATES, FACE_EXEMPTS_NEW_ROWS, FACE_SLOTS };
 static Slot face[FACE_SLOTS] = {
     {"_core", 0}, {"_session", 0}, {"exempts_updates", 0}, {"exempts_new_rows", 0},
 };
 enum { INDEX_ID, INDEX_SPACE, INDEX_SLOTS };
 static Slot index_slots[INDEX_SLOTS] = {{"id", 0}, {"space", 0}};
-static Slot current = {"current", 0}, credentials = {"credentials", 0}, universe = {"universe", 0};
 
-#define READ_WRITE_USAGE 19 /* what Space asks of its caller */
+enum { READ_WRITE = 3 }; /* what Space asks of its caller */
 
 /* -- who may do what -- */
-
-static PyObject *slot_of(PyObject *object, PyTypeObject *type, const Slot *slot)
-{
-    return object && Py_TYPE(object) == type ? get_slot(object, slot) : NULL;
-}
 
 /* Whether the caller may do everything. */
 static int may_all(PyObject *space)
 {
-    PyObject *session = slot_of(get_slot(space, face + FACE_SESSION), facade_type, &current);
-    PyObject *user = slot_of(session, session_type, &credentials);
-    PyObject *rights = slot_of(user, user_type, &universe);
-    if (!rights || !PyLong_Check(rights))
-        return 0;
-    int overflow;
-    long long bits = PyLong_AsLongLongAndOverflow(rights, &overflow);
-    return !overflow && bits > 0 && (bits & READ_WRITE_USAGE) == READ_WRITE_USAGE;
+    PyObject *sessions = get_slot(space, face + FACE_SESSION);
+    PyObject *session = sessions && PyObject_TypeCheck(sessions, &Sessions_Type) ? ((SessionsObject *)sessions)->current
+                                                                                 : NULL;
+    return session && PyObject_TypeCheck(session, &Session_Type)
+        && may_everything((SessionObject *)session, READ_WRITE);
 }
 
 /* The engine's space of a facade if it exists and nothing has to be done first, borrowed; NULL, without an exception,
@@ -224,13 +215,9 @@ static PyObject *upsert(PyObject *space, PyObject *values, PyObject *operations)
 
 static int prepare_space(PyTypeObject *type)
 {
-    static const char *const session = "iproto_server.box.access.session";
     if (space_type == type)
         return 0;
-    if (find_slots((PyObject *)type, face, FACE_SLOTS) < 0
-        || !(facade_type = find_class(session, "SessionFacade", &current, 1))
-        || !(session_type = find_class(session, "Session", &credentials, 1))
-        || !(user_type = find_class("iproto_server.box.access.access_control", "Credentials", &universe, 1)))
+    if (find_slots((PyObject *)type, face, FACE_SLOTS) < 0)
         return -1;
     space_type = (PyTypeObject *)Py_NewRef(type);
     return 0;

@@ -51,6 +51,17 @@ int tree_object_set(PyObject *tree, PyObject *key, PyObject *value);
 Py_ssize_t tree_object_append(PyObject *tree, const uint8_t *block, const BlockRow *rows, size_t count);
 int tree_object_remove(PyObject *tree, PyObject *key);
 
+/* space_table.c: the base class of SpaceRegistry */
+extern PyTypeObject SpaceTable_Type;
+typedef struct {
+    PyObject_HEAD
+    PyObject *spaces; /* a dict */
+    unsigned long long schema_version;
+    PyObject *last_key; /* the last number that was looked for, or NULL */
+    uint64_t last_number;
+} SpaceTable;
+PyObject *find_space(SpaceTable *self, uint64_t number); /* borrowed; NULL, maybe with an exception */
+
 /* tree_view.c */
 extern PyTypeObject TreeView_Type;
 

@@ -1,96 +1,13 @@
-/* A connection's requests: the twin of the shortest ways through Connection (server/connection/connection.py), from what
- * has arrived to the function that answers requests. They are carried out where they are.
- */
+/* A connection's requests, from the bytes that arrive to the function that answers each. */
 #include "../native.h"
 #include <time.h>
 
-enum { NAME_CONFIG, NAME_HIGH_WATER, NAME_IS_FULL, NAME_TURNS, NAME_HAS_OTHERS, NAME_HOLD, NAME_CARRY_OUT_MANY, NAMES };
-static PyObject *names[NAMES];
-
-static int make_names(void)
-{
-    static const char *const texts[NAMES] = {
-        "config", "write_high_water", "is_full", "turns", "has_others", "_hold", "_carry_out_many",
-    };
-    for (int place = 0; place < NAMES; place++)
-        if (!names[place] && !(names[place] = PyUnicode_InternFromString(texts[place])))
-            return -1;
-    return 0;
-}
-
 /* -- one request after another -- */
 
-/* Whose requests are carried out, and by what; and the configuration whose limit of unsent bytes is known. */
-typedef struct {
-    PyObject *connection, *handle, *config;
-    Py_ssize_t high_water;
-    int cost; /* of what was carried out since the time was looked at */
-} Run;
-
-static void begin_run(Run *run, PyObject *connection, PyObject *handle)
+/* Handle a frame. Returns its cost, in units of LOOK_AT_TIME; -1 with an exception. */
+static int handle_one(ConnectionObject *self, PyObject *handle, Position at, Position end)
 {
-    *run = (Run){.connection = connection, .handle = handle, .cost = LOOK_AT_TIME};
-}
-
-/* Returns -1 with an exception. */
-static int end_run(Run *run)
-{
-    Py_CLEAR(run->config);
-    return finish_requests(run->handle);
-}
-
-/* Whether the server has as many requests in flight as it may have; -1 with an exception. */
-static int is_full(PyObject *connection)
-{
-    PyObject *full = PyObject_GetAttr(get_slot(connection, &connection_server), names[NAME_IS_FULL]);
-    int answer = full ? PyObject_IsTrue(full) : -1;
-    Py_XDECREF(full);
-    return answer;
-}
-
-/* Look at the limit of unsent bytes. Returns -1 with an exception. */
-static int look_at_limit(Run *run)
-{
-    PyObject *config = PyObject_GetAttr(get_slot(run->connection, &connection_server), names[NAME_CONFIG]);
-    if (config != run->config) {
-        PyObject *limit = config ? PyObject_GetAttr(config, names[NAME_HIGH_WATER]) : NULL;
-        run->high_water = limit ? PyLong_AsSsize_t(limit) : -1;
-        Py_XDECREF(limit);
-        Py_XSETREF(run->config, Py_XNewRef(config));
-    }
-    Py_XDECREF(config);
-    return PyErr_Occurred() ? -1 : 0;
-}
-
-/* Whether the next request must wait, or none will be answered; -1 with an exception. */
-static int must_stop(Run *run)
-{
-    PyObject *connection = run->connection;
-    if (get_slot(connection, &connection_is_closing) != Py_False
-        || get_slot(connection, &connection_is_write_paused) != Py_False
-        || get_slot(connection, &connection_is_suspended) != Py_False)
-        return 1;
-    Py_ssize_t size = unsent_size(connection);
-    Py_ssize_t held = PyLong_AsSsize_t(get_slot(connection, &connection_held_size));
-    Py_ssize_t in_flight = PyLong_AsSsize_t(get_slot(connection, &connection_in_flight));
-    if ((size < 0 || held < 0 || in_flight < 0) && PyErr_Occurred())
-        return -1;
-    if (size + held > 0) {
-        /* Only code of Python can have changed the limit. */
-        if ((!run->config || run->cost >= LOOK_AT_TIME) && look_at_limit(run) < 0)
-            return -1;
-        if (size + held > run->high_water)
-            return 1;
-    }
-    return in_flight > 0 ? is_full(connection) : 0;
-}
-
-/* Returns -1 with an exception. */
-static int carry_out(Run *run, Position at, Position end)
-{
-    int cost = handle_frame(run->handle, run->connection, at, end);
-    run->cost += cost;
-    return cost < 0 ? -1 : 0;
+    return handle_frame(handle, (PyObject *)self, at, end);
 }
 
 /* As time.perf_counter. */
@@ -101,114 +18,105 @@ static double seconds(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-/* Returns whether there is time for more; -1 with an exception. */
-static int carry_out_backlog(Run *run, FramesObject *backlog, double end_time)
+/* Returns whether there is time for more; 0, too, before a request that must wait; -1 with an exception. */
+static int handle_backlog(ConnectionObject *self, PyObject *handle, FramesObject *backlog, double end_time)
 {
+    int cost = 0;
     while (frames_left(backlog)) {
-        int stops = must_stop(run);
-        if (stops)
-            return stops < 0 ? -1 : 0;
-        if (run->cost >= LOOK_AT_TIME)
-            run->cost = 0;
+        if (is_closing(self) || connection_must_hold(self))
+            return 0;
+        if (cost >= LOOK_AT_TIME)
+            cost = 0;
         Position at, end;
         PyObject *data = frames_take(backlog, &at, &end);
-        int failed = carry_out(run, at, end);
+        int done = handle_one(self, handle, at, end);
         Py_DECREF(data);
-        if (failed)
+        if (done < 0)
             return -1;
-        if (run->cost >= LOOK_AT_TIME && seconds() >= end_time)
+        cost += done;
+        if (cost >= LOOK_AT_TIME && seconds() >= end_time)
             return 0;
     }
     return 1;
 }
 
-/* carry_out_until(connection, backlog, handle, end) */
-FUNCTION(native_carry_out_until)
+/* _handle_frames(frames, end) */
+PyObject *handle_frames(ConnectionObject *self, PyObject *const *args, Py_ssize_t count)
 {
-    if (make_names() < 0)
+    if (count != 2 || Py_TYPE(args[0]) != &Frames_Type)
+        return PyErr_Format(PyExc_TypeError, "_handle_frames() takes frames and a time");
+    double end = PyFloat_AsDouble(args[1]);
+    if (PyErr_Occurred() || !has_handle(self))
         return NULL;
-    if (count != 4 || !is_plain_connection(args[0]) || Py_TYPE(args[1]) != &Frames_Type)
-        return PyObject_Vectorcall(python_functions[PYTHON_CARRY_OUT_UNTIL], args, (size_t)count, NULL);
-    double end = PyFloat_AsDouble(args[3]);
-    if (PyErr_Occurred())
-        return NULL;
-    Run run;
-    begin_run(&run, args[0], args[2]);
-    int goes_on = carry_out_backlog(&run, (FramesObject *)args[1], end);
-    return end_run(&run) < 0 || goes_on < 0 ? NULL : PyBool_FromLong(goes_on);
+    PyObject *handle = Py_NewRef(self->handle);
+    int goes_on = handle_backlog(self, handle, (FramesObject *)args[0], end);
+    finish_requests(handle);
+    Py_DECREF(handle);
+    return goes_on < 0 ? NULL : PyBool_FromLong(goes_on);
 }
 
 /* -- what arrives -- */
 
-/* Whether nothing else is to be looked at before what arrives. */
-static int is_idle(PyObject *connection)
+void note_served_at_once(ConnectionObject *self)
 {
-    PyObject *decoder = get_slot(connection, &connection_decoder);
-    return is_plain_connection(connection) && decoder && Py_TYPE(decoder) == &FrameDecoder_Type
-        && get_slot(connection, &connection_is_held) == Py_False && get_slot(connection, &connection_fault) == Py_None;
-}
-
-/* Say that somebody was served at once, unless it has just been in a hurry. */
-static int note_visit(PyObject *connection, PyObject *server)
-{
-    if (get_slot(connection, &connection_has_hurried) == Py_True) {
-        set_slot(connection, &connection_has_hurried, Py_False);
-        return 0;
-    }
-    PyObject *turns = PyObject_GetAttr(server, names[NAME_TURNS]);
-    int failed = !turns || PyObject_SetAttr(turns, names[NAME_HAS_OTHERS], Py_True) < 0;
-    Py_XDECREF(turns);
-    return failed ? -1 : 0;
+    if (self->has_hurried)
+        self->has_hurried = 0;
+    else if (self->server->turns)
+        self->server->turns->has_others = 1;
 }
 
 /* Call a method with the frames of `data` from `at` on. */
-static PyObject *hand_over(PyObject *connection, int method, PyObject *data, Position at, Py_ssize_t count)
+static PyObject *hand_over(ConnectionObject *self, const char *method, PyObject *data, Position at, Py_ssize_t count)
 {
     FramesObject *frames = new_frames();
     Py_ssize_t start = at - (Position)PyBytes_AS_STRING(data);
     PyObject *done = NULL;
     if (frames && frames_put(frames, data, start, PyBytes_GET_SIZE(data), count) == 0)
-        done = PyObject_CallMethodOneArg(connection, names[method], (PyObject *)frames);
+        done = PyObject_CallMethod((PyObject *)self, method, "O", frames);
     Py_XDECREF(frames);
     return done;
 }
 
-static PyObject *carry_out_few(Run *run, PyObject *data, Py_ssize_t count)
+/* Handle `count` requests, of which few come at once, without looking at the time. */
+static PyObject *handle_few(ConnectionObject *self, PyObject *handle, PyObject *data, Py_ssize_t count)
 {
     Position at = (Position)PyBytes_AS_STRING(data);
-    for (; count; count--) {
-        if (get_slot(run->connection, &connection_is_closing) != Py_False)
-            break;
-        int stops = must_stop(run);
-        if (stops)
-            return stops < 0 ? NULL : hand_over(run->connection, NAME_HOLD, data, at, count);
+    for (; count && !is_closing(self); count--) {
+        if (connection_must_hold(self))
+            return hand_over(self, "_hold", data, at, count);
         Position frame = at + FRAME_HEAD;
         at = frame + big_endian(at + 1, 4);
-        run->cost = 0;
-        if (carry_out(run, frame, at) < 0)
+        if (handle_one(self, handle, frame, at) < 0)
             return NULL;
     }
     Py_RETURN_NONE;
 }
 
-/* Carry out every request that is complete now; NULL, maybe without an exception, where Python has to do it. */
-PyObject *receive_data(PyObject *connection, PyObject *data)
+/* How many whole frames the data is, if nothing else is to be looked at before it; else 0. */
+static Py_ssize_t whole_frames(const ConnectionObject *self, PyObject *data)
 {
-    if (!PyBytes_CheckExact(data) || !is_idle(connection) || make_names() < 0)
+    int is_usual = self->decoder && Py_TYPE(self->decoder) == &FrameDecoder_Type && !is_held(self)
+        && self->fault == Py_None;
+    return is_usual ? decoder_count(self->decoder, data) : 0;
+}
+
+PyObject *receive_data(ConnectionObject *self, PyObject *data)
+{
+    if (!PyBytes_CheckExact(data))
+        return PyErr_Format(PyExc_TypeError, "what is received is bytes");
+    if (!has_handle(self))
         return NULL;
-    Py_ssize_t count = decoder_count((FrameDecoder *)get_slot(connection, &connection_decoder), data);
-    PyObject *server = get_slot(connection, &connection_server);
-    TrafficObject *traffic = traffic_of(connection);
-    if (!count || !traffic || (count <= REQUESTS_AT_ONCE && note_visit(connection, server) < 0))
-        return NULL;
-    traffic->received += PyBytes_GET_SIZE(data);
-    set_slot(connection, &connection_has_received, Py_True);
+    self->has_received = 1;
+    if (self->server->traffic)
+        self->server->traffic->received += PyBytes_GET_SIZE(data);
+    Py_ssize_t count = whole_frames(self, data);
+    if (!count)
+        return PyObject_CallMethod((PyObject *)self, "_received", "O", data);
     if (count > REQUESTS_AT_ONCE)
-        return hand_over(connection, NAME_CARRY_OUT_MANY, data, (Position)PyBytes_AS_STRING(data), count);
-    Run run;
-    begin_run(&run, connection, get_slot(connection, &connection_handle));
-    PyObject *done = carry_out_few(&run, data, count);
-    if (end_run(&run) < 0)
-        Py_CLEAR(done);
+        return hand_over(self, "_handle_many", data, (Position)PyBytes_AS_STRING(data), count);
+    note_served_at_once(self);
+    PyObject *handle = Py_NewRef(self->handle), *done = handle_few(self, handle, data, count);
+    finish_requests(handle);
+    Py_DECREF(handle);
     return done;
 }

@@ -34,27 +34,33 @@ int output_mark(Output *self, Py_ssize_t start);
 void output_cut(Output *self, Py_ssize_t size);
 PyObject *output_take(Output *self); /* all frames as bytes, a new reference */
 
-/* outgoing.c */
-extern PyTypeObject Traffic_Type;
+/* server_state.c: what all connections of a server share */
+extern PyTypeObject Traffic_Type, Scheduler_Type, Batch_Type, Server_Type;
 typedef struct {
     PyObject_HEAD
     long long received, sent;
 } TrafficObject;
-static inline int is_plain_connection(PyObject *connection)
-{
-    return Py_TYPE(connection) == known[KNOWN_CONNECTION];
-}
-/* Borrowed; NULL where something else counts. */
-static inline TrafficObject *traffic_of(PyObject *connection)
-{
-    PyObject *traffic = get_slot(connection, &connection_traffic);
-    return traffic && Py_TYPE(traffic) == &Traffic_Type ? (TrafficObject *)traffic : NULL;
-}
-PyObject *send_output(PyObject *connection);           /* these two: NULL, maybe without an exception */
-PyObject *send_bytes(PyObject *connection, PyObject *data);
-Py_ssize_t unsent_size(PyObject *connection); /* of what it has answered; -1 with an exception */
-int may_send(PyObject *connection, Py_ssize_t size); /* whether rows may be answered now; -1 with an exception */
-PyObject *reply(PyObject *connection, PyObject *manager, PyObject *response);
+typedef struct {
+    PyObject_HEAD
+    char has_others;
+} SchedulerObject;
+typedef struct {
+    PyObject_HEAD
+    PyObject *connections; /* a list */
+    char is_scheduled;
+} BatchObject;
+int batch_add(BatchObject *self, PyObject *connection); /* -1 with an exception */
+typedef struct {
+    PyObject_HEAD
+    BatchObject *batch; /* these may be NULL */
+    SchedulerObject *turns;
+    TrafficObject *traffic;
+    ManagerObject *transactions;
+    PyObject *unsent;
+    Py_ssize_t in_flight, parked, in_flight_max, parked_max, high_water;
+} ServerObject;
+int server_is_full(const ServerObject *self);
+
 /* A response that is written to where it is sent from. `response_begin` returns where, NULL with an exception; `_send` or
  * `_drop` is due then, before anything else may be answered. */
 typedef struct {
@@ -110,14 +116,58 @@ int decoder_cut_more(FrameDecoder *self, FramesObject *frames);
  * cut out at once. */
 Py_ssize_t decoder_count(const FrameDecoder *self, PyObject *data);
 
-/* incoming.c */
+/* connection.c */
+extern PyTypeObject Connection_Type;
+typedef struct {
+    PyObject_HEAD
+    ServerObject *server;
+    Output *output;
+    FrameDecoder *decoder;                          /* these may be NULL */
+    PyObject *fault, *handle, *transport, *session; /* the session is a SessionState */
+    Py_ssize_t held_size, in_flight;
+    char has_output, has_received, has_hurried;
+    unsigned char phase, waits; /* a Phase; reasons to wait, of which there may be several */
+} ConnectionObject;
+enum { WAIT_READER = 1, WAIT_ROOM = 2, WAIT_REQUEST = 4 };
+enum { PHASE_SERVING, PHASE_HELD, PHASE_CLOSING, PHASE_DRAINING, PHASE_ENDED }; /* server/connection/states.py */
+static inline int is_closing(const ConnectionObject *self)
+{
+    return self->phase == PHASE_CLOSING || self->phase == PHASE_ENDED;
+}
+static inline int is_held(const ConnectionObject *self)
+{
+    return self->phase == PHASE_HELD || self->phase == PHASE_DRAINING;
+}
+static inline int is_lost(const ConnectionObject *self)
+{
+    return self->phase == PHASE_DRAINING || self->phase == PHASE_ENDED;
+}
+int connection_is_behind(const ConnectionObject *self);
+int connection_must_hold(const ConnectionObject *self);
+static inline int has_handle(const ConnectionObject *self)
+{
+    if (!self->handle)
+        PyErr_SetString(PyExc_AttributeError, "_handle");
+    return self->handle != NULL;
+}
+
+/* incoming.c; what returns an object returns NULL with an exception */
 enum { REQUESTS_AT_ONCE = 4 }; /* so many requests that come together are handled without looking at the time */
-PyObject *receive_data(PyObject *connection, PyObject *data);
+PyObject *receive_data(ConnectionObject *self, PyObject *data);
+PyObject *handle_frames(ConnectionObject *self, PyObject *const *args, Py_ssize_t count);
+void note_served_at_once(ConnectionObject *self);
+
+/* outgoing.c */
+PyObject *send_output(ConnectionObject *self);
+PyObject *send_bytes(ConnectionObject *self, PyObject *data);
+PyObject *send_reply(ConnectionObject *self, PyObject *response);
+PyObject *push_frame(ConnectionObject *self, PyObject *frame);
+int may_send(PyObject *connection, Py_ssize_t size); /* whether rows may be answered now; -1 with an exception */
+PyObject *reply(PyObject *connection, PyObject *manager, PyObject *response);
 
 FUNCTION(native_encode_response);
 FUNCTION(native_encode_tuples);
 FUNCTION(native_encode_result);
-FUNCTION(native_carry_out_until);
 FUNCTION(native_send_outputs);
 
 #endif

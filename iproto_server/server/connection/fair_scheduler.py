@@ -13,6 +13,7 @@ from collections.abc import Callable
 from time import perf_counter
 from typing import Final
 
+from iproto_server.native._native import SchedulerState
 from iproto_server.server.client_connection import ClientConnection
 
 SHARE: Final = 0.0001
@@ -25,7 +26,7 @@ ALONE_AFTER: Final = 0.1
 """Seconds without anybody else after which they are alone."""
 
 
-class Turns:
+class FairScheduler(SchedulerState):
     """The line of the connections that have more to do.
 
     Parameters:
@@ -36,7 +37,6 @@ class Turns:
     """
 
     def __init__(self, flush: Callable[[], None]) -> None:
-        self.has_others = False
         self._share = SHARE_ALONE
         self._alone_from = 0.0
         self._flush = flush

@@ -15,8 +15,7 @@ from typing import NamedTuple
 from iproto_server.box.txn.statement import Transaction
 from iproto_server.box.txn.transaction import TransactionManager
 from iproto_server.errors import BoxError
-from iproto_server.native import twin
-from iproto_server.native._native import LogRows, Output
+from iproto_server.native._native import LogRows, Output, OutputBatch, send_outputs
 from iproto_server.server.connection.busy_poll import BusyPoll
 from iproto_server.server.connection.outgoing import OutgoingConnection
 from iproto_server.storage.wal import WalMode, WriteAheadLog
@@ -30,7 +29,7 @@ class _Writing(NamedTuple):
     listeners: list[asyncio.Future[None]]
 
 
-class Batch:
+class Batch(OutputBatch):
     """The connections with responses to send, held until the rows behind them are in the log.
 
     Parameters:
@@ -42,10 +41,8 @@ class Batch:
 
     __slots__ = (
         "_busy_poll",
-        "_connections",
         "_executor",
         "_held",
-        "_is_scheduled",
         "_listeners",
         "_log",
         "_loop",
@@ -64,19 +61,11 @@ class Batch:
         self._busy_poll = busy_poll
         self._log = log
         self._executor = executor
-        self._connections: list[OutgoingConnection] = []
-        self._is_scheduled = False
         self._held: list[tuple[OutgoingConnection, Output]] = []
         self._listeners: list[asyncio.Future[None]] = []
         self._writing: _Writing | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         transactions.write_soon = self._schedule
-
-    def add(self, connection: OutgoingConnection) -> None:
-        """Send the connection's responses at the end of this iteration."""
-        self._connections.append(connection)
-        if not self._is_scheduled:
-            self._schedule()
 
     def _schedule(self) -> None:
         if not self._is_scheduled:
@@ -89,7 +78,7 @@ class Batch:
     def flush(self) -> None:
         """Write the log, then send; or, where the log is waited for, begin to."""
         self._is_scheduled = False
-        connections, self._connections = self._connections, []
+        connections = self._take_connections()
         transactions = self._transactions
         if transactions.is_write_due:
             transactions.is_write_due = False
@@ -179,7 +168,7 @@ class Batch:
         held, self._held = [*writing.held, *self._held], []
         listeners, self._listeners = [*writing.listeners, *self._listeners], []
         self._writing = None
-        connections, self._connections = self._connections, []
+        connections = self._take_connections()
         self._transactions.is_writing = False
         self._transactions.is_write_due = False
         self._transactions.has_logged = False
@@ -205,17 +194,6 @@ class Batch:
             self.flush()
         elif self._held or self._transactions.unwritten:
             self._begin_write()
-
-
-@twin
-def send_outputs(connections: list[OutgoingConnection]) -> None:
-    """Have connections send all their responses.
-
-    Parameters:
-        connections: the connections, in the order in which they send.
-    """
-    for connection in connections:
-        connection.send_output()
 
 
 def _refuse(connections: list[OutgoingConnection], error: BoxError) -> None:

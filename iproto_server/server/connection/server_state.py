@@ -13,10 +13,10 @@ from iproto_server.box.clock import Clock
 from iproto_server.box.txn.trigger import Trigger, TriggerList
 from iproto_server.config.config import Config
 from iproto_server.errors import BoxError
-from iproto_server.native._native import Traffic
+from iproto_server.native._native import SharedState, Traffic
 from iproto_server.server.application_errors import procedure_error
 from iproto_server.server.client_connection import ClientConnection
-from iproto_server.server.connection.fair_scheduler import Turns
+from iproto_server.server.connection.fair_scheduler import FairScheduler
 from iproto_server.server.connection.group_commit import Batch
 from iproto_server.server.connection.hangups import Hangups
 from iproto_server.server.limits.admission import Admission
@@ -40,7 +40,7 @@ class RequestHandler(Protocol):
         """Handle one frame of a connection, whose `reply` takes the answer."""
 
 
-class ServerState:
+class ServerState(SharedState):
     """The connections, the parts of the server that they share, and their counters.
 
     Parameters:
@@ -51,7 +51,6 @@ class ServerState:
         batch: the group commit, which writes the log and sends answers.
 
     Attributes:
-        config: the current configuration.
         dispatcher: handles the requests of IPROTO; set before the first connection, as
         requests_15: which handles those of Tarantool 1.5's protocol.
         connections: the open connections.
@@ -87,11 +86,10 @@ class ServerState:
     ) -> None:
         self.config = config
         self.box = box
+        self.transactions = box.transactions
         self.batch = batch
         self.connections: set[ClientConnection] = set()
         self.held: set[ClientConnection] = set()
-        self.in_flight = 0
-        self.parked = 0
         self.traffic = Traffic()
         self.hung_up_while_held = 0
         self.is_stopping = False
@@ -99,7 +97,7 @@ class ServerState:
         self.all_closed = asyncio.Event()
         self._is_letting_go_on = False
         self.rate_limited_log = RateLimitedLog(logger, clock)
-        self.turns = Turns(batch.flush)
+        self.turns = FairScheduler(batch.flush)
         self.hangups = Hangups(loop)
         self.admission = Admission(lambda: self.config, self.rate_limited_log)
         self.idle = IdleConnections(lambda: self.config, self.connections, self.rate_limited_log)
@@ -116,14 +114,18 @@ class ServerState:
         box.access.guest_changed = self._guest_changed
 
     @property
-    def is_full(self) -> bool:
-        """Whether as many requests are in flight as `net_msg_max` allows.
+    def config(self) -> Config:
+        """The current configuration."""
+        return self._config
 
-        It limits the procedures that run. A parked call ends because of other requests, maybe of the same
-        connection, so those must not wait for it: parked calls have a limit of their own, for memory alone.
-        """
-        net_msg_max, parked = self.config.net_msg_max, self.parked
-        return self.in_flight - parked >= net_msg_max or parked >= max(net_msg_max, PARKED_MAX)
+    @config.setter
+    def config(self, config: Config) -> None:
+        # `net_msg_max` limits the procedures that run. A parked call ends because of other requests, maybe of
+        # the same connection, so those must not wait for it: the limit of parked calls protects memory alone.
+        self._config = config
+        self.in_flight_max = config.net_msg_max
+        self.parked_max = max(config.net_msg_max, PARKED_MAX)
+        self.write_high_water = config.write_high_water
 
     # -- sessions --
 

@@ -15,6 +15,7 @@ from iproto_server.box.api.box import Box
 from iproto_server.box.lua_calls.calls import RemoteCalls
 from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError, ErrorCode
+from iproto_server.native._native import ProcedureTable
 from iproto_server.protocol.constants import Key, RequestType
 from iproto_server.protocol.request import Request
 from iproto_server.protocol.response import encode_result, encode_tuples
@@ -33,7 +34,7 @@ _EXECUTE_USAGE = int(Privilege.EXECUTE | Privilege.USAGE)
 _FUNCTION_NAME, _TUPLE = int(Key.FUNCTION_NAME), int(Key.TUPLE)
 
 
-class Calls:
+class Calls(ProcedureTable):
     """Handles calls.
 
     Parameters:
@@ -48,7 +49,6 @@ class Calls:
 
     __slots__ = (
         "_box",
-        "_by_name",
         "_catalog",
         "_procedures",
         "_remote_calls",

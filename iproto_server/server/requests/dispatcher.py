@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from iproto_server.app import Procedure, Procedures
 from iproto_server.box import Waiter
 from iproto_server.box.api.box import Box
 from iproto_server.errors import BoxError, ErrorCode
-from iproto_server.native import twin
+from iproto_server.native._native import FastPath
 from iproto_server.protocol.constants import Key, RequestType
 from iproto_server.protocol.request import Request, RequestError, decode_request
 from iproto_server.protocol.response import encode_error, encode_id, encode_ok, encode_tuples
@@ -29,9 +29,6 @@ from iproto_server.server.requests.streams import (
 from iproto_server.server.requests.watch import WatchRequests
 
 if TYPE_CHECKING:
-    from iproto_server.box.access.session import SessionFacade
-    from iproto_server.box.catalog.catalog import Catalog
-    from iproto_server.box.txn.transaction import TransactionManager
     from iproto_server.server.client_connection import ClientConnection, RequestStreams
     from iproto_server.server.limits.rate_limited_log import RateLimitedLog
 
@@ -87,18 +84,16 @@ class Dispatcher:
             **WatchRequests(box.events, box.catalog).handlers,
             **{kind: out_of_stream(kind) for kind in ONLY_IN_STREAMS},
         }
-        answer, setuid = self._answer, box.catalog.users.setuid
-        quick = quick_handle(
-            answer, self, self.calls, setuid, box, box.transactions, box.session, box.catalog
+        setuid = box.catalog.users.setuid
+        self._fast_path = FastPath(
+            self._answer, self, self.calls, setuid, box, box.transactions, box.session, box.catalog
         )
-        self.handle: Callable[[ClientConnection, bytes], None] = quick or answer
-        self._counting = quick
+        self.handle: Callable[[ClientConnection, bytes], None] = self._fast_path
 
     @property
     def requests(self) -> Counter[int]:
         """Number of requests by type."""
-        if self._counting is not None:
-            self._requests.update(self._counting.take_counts())
+        self._requests.update(self._fast_path.take_counts())
         return self._requests
 
     def _answer(self, connection: ClientConnection, frame: bytes) -> None:
@@ -248,43 +243,6 @@ class Dispatcher:
             self._features,
             self._box.access.auth_type,
         )
-
-
-class QuickHandle(Protocol):
-    """Answers the most frequent requests itself, and counts them."""
-
-    def __call__(self, connection: ClientConnection, frame: bytes, /) -> None:
-        """Answer one request."""
-
-    def take_counts(self) -> dict[int, int]:
-        """Return the number of requests by type that it has answered since the last call."""
-
-
-@twin
-def quick_handle(
-    answer: Callable[[ClientConnection, bytes], None],
-    dispatcher: Dispatcher,
-    calls: Calls,
-    setuid: Mapping[str, int],
-    box: Box,
-    transactions: TransactionManager,
-    sessions: SessionFacade,
-    catalog: Catalog,
-) -> QuickHandle | None:
-    """Return a function that answers the most frequent requests itself, and others with `answer`.
-
-    Parameters:
-        answer: answers any request.
-        dispatcher: encodes errors, and answers calls that wait.
-        calls: has the procedures.
-        setuid: the owners of functions that run as their owners, by name.
-        box: the box.
-        transactions, sessions, catalog: those of the box.
-
-    Returns:
-        The function, or None without compiled code.
-    """
-    return None
 
 
 def refusal(kind: int) -> BoxError:

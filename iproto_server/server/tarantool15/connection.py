@@ -11,7 +11,8 @@ from typing import NoReturn
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.native._native import FrameDecoder15
 from iproto_server.protocol.tarantool15.response import answered_request, encode_error
-from iproto_server.server.connection.connection import CUT_AT_ONCE, Connection
+from iproto_server.server.connection.connection import Connection
+from iproto_server.server.connection.intake import CUT_AT_ONCE
 from iproto_server.server.connection.server_state import ServerState
 from iproto_server.server.limits.admission import Ticket
 

@@ -13,7 +13,7 @@ import pytest
 from iproto_server.native._native import REQUESTS_AT_ONCE
 from iproto_server.server.connection import fair_scheduler as module
 from iproto_server.server.connection.connection import Connection
-from iproto_server.server.connection.fair_scheduler import ALONE_AFTER, SHARE, SHARE_ALONE, Turns
+from iproto_server.server.connection.fair_scheduler import ALONE_AFTER, SHARE, SHARE_ALONE, FairScheduler
 from tests.iproto_client import PING, REQUEST_TYPE, SYNC
 from tests.server.in_process import ServerInProcess
 
@@ -26,7 +26,7 @@ class Busy:
         others_until: as long as it has had fewer turns, others are served, too.
     """
 
-    def __init__(self, turns: Turns, others_until: int) -> None:
+    def __init__(self, turns: FairScheduler, others_until: int) -> None:
         self.given: list[float] = []
         self._turns = turns
         self._others_until = others_until
@@ -53,7 +53,7 @@ def test_they_have_a_small_part_of_an_iteration_until_nobody_else_was_served_for
             return more
 
     async def give_turns() -> list[float]:
-        turns = Turns(lambda: None)
+        turns = FairScheduler(lambda: None)
         turns.has_others = True
         busy = Slow(turns, others_until=3)
         turns.add(cast(Connection, busy))
@@ -67,7 +67,7 @@ def test_they_have_a_small_part_of_an_iteration_until_nobody_else_was_served_for
 
 def test_they_have_a_large_one_from_the_beginning_when_they_are_the_only_ones() -> None:
     async def give_turns() -> list[float]:
-        turns = Turns(lambda: None)
+        turns = FairScheduler(lambda: None)
         busy = Busy(turns, others_until=0)
         turns.add(cast(Connection, busy))
         begun = perf_counter()

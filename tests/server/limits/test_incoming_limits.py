@@ -15,6 +15,7 @@ import pytest
 from iproto_server import Application, Box, ManualClock
 from iproto_server.config.address import Address
 from iproto_server.protocol.constants import Key, RequestType
+from iproto_server.server.connection.states import Wait
 from iproto_server.server.limits.connection_deadlines import TICK
 from tests.box15_client import PING, Client15
 from tests.iproto_client import IprotoClient, frame
@@ -334,7 +335,7 @@ class TestTime:
         request = call_of(1000)
         client.send_bytes(request[:500])
         server.wait_for_buffered(500)
-        server.in_loop(lambda: setattr(connection, "_is_write_paused", True))
+        server.in_loop(lambda: connection._wait(Wait.READER))
         server.in_loop(connection._hold)
         server.pass_time(1000)
         server.in_loop(connection.resume_writing)
