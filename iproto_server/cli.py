@@ -34,16 +34,21 @@ if TYPE_CHECKING:
 PROGRAM = "iproto-server"
 
 _TOOLS = {
-    **dict.fromkeys(("cat", "check", "play"), "iproto_server.tools.commands"),
-    **dict.fromkeys(("backup", "restore"), "iproto_server.tools.backup_commands"),
+    **dict.fromkeys(("cat", "check", "play"), "iproto_server.tools.files.file_commands"),
+    **dict.fromkeys(("backup", "restore"), "iproto_server.tools.backup.backup_commands"),
     **dict.fromkeys(
-        (
-            *("backlog", "bury", "call", "configure", "delete", "drain", "kick", "move", "pause"),
-            *("release", "requeue", "resume", "sessions", "status", "tasks", "top"),
-        ),
-        "iproto_server.tools.operator_commands",
+        ("backlog", "call", "sessions", "status", "tasks", "top"),
+        "iproto_server.tools.operators.view_commands",
     ),
-    **dict.fromkeys(("schedule", "schedules", "unschedule"), "iproto_server.tools.schedule_commands"),
+    **dict.fromkeys(
+        ("bury", "delete", "move", "release", "requeue"), "iproto_server.tools.operators.repair_commands"
+    ),
+    **dict.fromkeys(
+        ("configure", "drain", "kick", "pause", "resume"), "iproto_server.tools.operators.queue_commands"
+    ),
+    **dict.fromkeys(
+        ("schedule", "schedules", "unschedule"), "iproto_server.tools.operators.schedule_commands"
+    ),
     "dashboard": "iproto_server.tools.dashboard",
 }
 """The modules of the other commands."""

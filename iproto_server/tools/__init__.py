@@ -1,6 +1,5 @@
-"""Commands that work on files: `cat` shows logs and snapshots, `play` sends their rows to a server, `check`
-verifies a whole directory, `backup` copies it, and `restore` builds one from backups.
+"""Commands for files, in `files/` and `backup/`, and for operators of a running server, in `operators/`.
 
-`commands.py` and `backup_commands.py` have the command lines; everything else here can be used without one.
-None of them changes a file that is there.
+Modules named `…_commands.py` have the command lines; everything else can be used without one. No command for
+files changes a file that is there.
 """

@@ -16,7 +16,7 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 
 from iproto_server.storage.errors import StorageError
-from iproto_server.tools.commands import ExampleCommand
+from iproto_server.tools.command_line import ExampleCommand
 from pyspark_tarantool import session as sessions
 from pyspark_tarantool.jobs.error_messages import sentence_of
 from pyspark_tarantool.jobs.fail_if import STATUS, Condition

@@ -18,8 +18,8 @@ from tests.running_server import QUEUE_APPLICATION
 MODULES = (
     "iproto_server.server",
     "iproto_server.storage.errors",
-    "iproto_server.tools.commands",
-    "iproto_server.tools.check",
+    "iproto_server.tools.files.file_commands",
+    "iproto_server.tools.files.check",
     "ctypes",
 )
 """The modules that are imported before a fork, beside the applications: all that a start needs."""

@@ -15,8 +15,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import LongType, MapType, StringType, StructType
 
 from iproto_server.codec import msgpack as codec
-from iproto_server.tools.check import check_database
-from iproto_server.tools.check_files import Findings
+from iproto_server.tools.files.check import check_database
+from iproto_server.tools.files.check_files import Findings
 from pyspark_tarantool.sink import snapshot_parts, unique_check
 from pyspark_tarantool.sink.snapshot_writer import SnapshotWriter, snapshot_writer
 from pyspark_tarantool.source.errors import SourceError

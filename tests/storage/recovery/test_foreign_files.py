@@ -16,8 +16,8 @@ from iproto_server.storage.errors import StorageError
 from iproto_server.storage.snapshot import SnapshotWriter, read_snapshot
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import FileType, RowType, XlogHeader, XlogReader
-from iproto_server.tools.check import check_database
-from iproto_server.tools.check_files import Findings
+from iproto_server.tools.files.check import check_database
+from iproto_server.tools.files.check_files import Findings
 from tests.storage.databases import jobs_box, replace, save, start, write_log
 from tests.storage.files import INSTANCE, TIMESTAMP
 

@@ -1,0 +1,1 @@
+"""Commands for logs and snapshots: `cat` shows, `check` verifies, and `play` sends rows to a server."""

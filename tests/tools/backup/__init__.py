@@ -1,0 +1,1 @@
+"""Specifies `backup` and `restore`."""

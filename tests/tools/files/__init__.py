@@ -1,0 +1,1 @@
+"""Specifies `cat`, `check` and `play`."""

@@ -1,0 +1,1 @@
+"""Specifies the commands for operators of a running server."""
