@@ -152,31 +152,31 @@ bench-baselines: $(VENV)/.installed-for-tests ## store new baselines of the micr
 	$(IN_VENV)/python -m bench.micro --store $(BENCH_ARGS)
 
 bench-persistence: $(BENCH_VENV)/.installed ## recovery, snapshots and each wal_mode, beside Tarantool
-	$(BENCH_VENV)/bin/python -m bench.scenarios.persistence $(BENCH_ARGS)
+	$(BENCH_VENV)/bin/python -m bench.scenarios.storage.persistence $(BENCH_ARGS)
 
 bench-misbehaviour: $(BENCH_VENV)/.installed ## latency of well-behaved clients beside hostile ones
-	$(BENCH_VENV)/bin/python -m bench.scenarios.hostile_load $(BENCH_ARGS)
+	$(BENCH_VENV)/bin/python -m bench.scenarios.server.hostile_load $(BENCH_ARGS)
 
 bench-faults: $(BENCH_VENV)/.installed ## log and latency of a server with a full disk, full memory, a raising callback, hostile clients
-	$(BENCH_VENV)/bin/python -m bench.scenarios.faults $(BENCH_ARGS)
+	$(BENCH_VENV)/bin/python -m bench.scenarios.server.faults $(BENCH_ARGS)
 
 bench-metrics: $(BENCH_VENV)/.installed ## cost of metrics that are read each second
-	$(BENCH_VENV)/bin/python -m bench.scenarios.metrics $(BENCH_ARGS)
+	$(BENCH_VENV)/bin/python -m bench.scenarios.server.metrics $(BENCH_ARGS)
 
 bench-policies: $(BENCH_VENV)/.installed ## cost of limits of attempts, retries, times to run and unique keys
-	$(BENCH_VENV)/bin/python -m bench.scenarios.policies $(BENCH_ARGS)
+	$(BENCH_VENV)/bin/python -m bench.scenarios.queues.policies $(BENCH_ARGS)
 
 bench-queues: $(BENCH_VENV)/.installed ## busy sub-queues and bulk calls of the queues
-	$(BENCH_VENV)/bin/python -m bench.scenarios.tubes $(BENCH_ARGS)
+	$(BENCH_VENV)/bin/python -m bench.scenarios.queues.tubes $(BENCH_ARGS)
 
 bench-slices: $(VENV)/.installed-for-tests ## longest turn of the event loop for every call on a million tasks
-	$(IN_VENV)/python -m bench.scenarios.slices $(BENCH_ARGS)
+	$(IN_VENV)/python -m bench.scenarios.server.slices $(BENCH_ARGS)
 
 bench-pipeline: $(VENV)/.installed-for-tests ## Spark reading snapshots and logs
-	$(IN_VENV)/python -m bench.scenarios.spark_read $(BENCH_ARGS)
+	$(IN_VENV)/python -m bench.scenarios.spark.spark_read $(BENCH_ARGS)
 
 bench-server-read: $(VENV)/.installed-for-tests ## Spark and others reading a running server
-	$(IN_VENV)/python -m bench.scenarios.spark_server_read $(BENCH_ARGS)
+	$(IN_VENV)/python -m bench.scenarios.spark.spark_server_read $(BENCH_ARGS)
 
 format: $(VENV)/.installed-for-tests ## format the code and fix what can be fixed
 	$(IN_VENV)/ruff check --fix .

@@ -11,7 +11,8 @@ from matplotlib.figure import Figure
 
 from bench.client.load import PAYLOAD
 from bench.report.results import Case, Medians, Results
-from bench.scenarios import raw_rows, throughput
+from bench.scenarios import raw_rows
+from bench.scenarios.queues import throughput
 from bench.workloads.rate import Shape
 
 _SIZE: Final = (13, 9)

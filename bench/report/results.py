@@ -13,10 +13,10 @@ from statistics import median
 from typing import Any, Final, Self
 
 from bench.lib.python_build import this_is_pgo
-from bench.scenarios.backlog import Footprint
-from bench.scenarios.checkpoint import Cost
-from bench.scenarios.delivery import Delivery
-from bench.scenarios.recovery import Start
+from bench.scenarios.queues.backlog import Footprint
+from bench.scenarios.queues.delivery import Delivery
+from bench.scenarios.storage.checkpoint import Cost
+from bench.scenarios.storage.recovery import Start
 from bench.workloads.rate import SHARES, Rate
 
 BUSY: Final = 0.9

@@ -10,7 +10,7 @@ from typing import Final
 from bench.lib.table import Table
 from bench.report.goals import goals_table
 from bench.report.results import BUSY, Case, Medians, Results
-from bench.scenarios import recovery
+from bench.scenarios.storage import recovery
 
 _MEBIBYTE: Final = 2**20
 

@@ -1,1 +1,1 @@
-"""Benchmark scenarios, one per module; run each with `python -m bench.scenarios.NAME`."""
+"""Benchmark scenarios, one per module; run each with `python -m bench.scenarios.ROOM.NAME`."""

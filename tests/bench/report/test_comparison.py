@@ -21,10 +21,10 @@ from bench.report.goals import Goal, goals
 from bench.report.markdown import described, markdown
 from bench.report.results import Case, Results, read, this_machine
 from bench.report.tables import tables
-from bench.scenarios.backlog import Footprint
-from bench.scenarios.checkpoint import Cost
-from bench.scenarios.delivery import Delivery
-from bench.scenarios.recovery import Start
+from bench.scenarios.queues.backlog import Footprint
+from bench.scenarios.queues.delivery import Delivery
+from bench.scenarios.storage.checkpoint import Cost
+from bench.scenarios.storage.recovery import Start
 from bench.workloads.rate import Rate, Shape
 from tests.programs import require_program
 

@@ -1,4 +1,4 @@
-"""Cost of metrics: `python -m bench.scenarios.metrics` measures at full size."""
+"""Cost of metrics: `python -m bench.scenarios.server.metrics` measures at full size."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from bench.peers.contender import Server
 from bench.peers.database import Ours
-from bench.scenarios.metrics import OursWithMetrics, main, measure, read_each_second, shown
+from bench.scenarios.server.metrics import OursWithMetrics, main, measure, read_each_second, shown
 from bench.workloads.rate import Shape
 
 
@@ -20,7 +20,7 @@ def test_both_servers_are_measured_in_each_round(tmp_path: Path) -> None:
 
 
 def test_the_metrics_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bench.scenarios.metrics.EVERY", 0.01)
+    monkeypatch.setattr("bench.scenarios.server.metrics.EVERY", 0.01)
     with Server(OursWithMetrics(), tmp_path / "data") as server:
         with read_each_second(server) as reader:
             while reader.reads < 3:
@@ -29,7 +29,7 @@ def test_the_metrics_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_metrics_that_cannot_be_read_are_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bench.scenarios.metrics.EVERY", 0.01)
+    monkeypatch.setattr("bench.scenarios.server.metrics.EVERY", 0.01)
     with Server(OursWithMetrics(), tmp_path / "data") as server:
         process = server.process
         with pytest.raises(OSError), read_each_second(server) as reader:

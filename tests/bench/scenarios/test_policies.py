@@ -1,4 +1,4 @@
-"""Cost of policies: `python -m bench.scenarios.policies` measures at full size."""
+"""Cost of policies: `python -m bench.scenarios.queues.policies` measures at full size."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.scenarios.policies import SETTINGS, PutsWithOptions, main, measure, shown
+from bench.scenarios.queues.policies import SETTINGS, PutsWithOptions, main, measure, shown
 from bench.workloads.rate import Shape
 
 

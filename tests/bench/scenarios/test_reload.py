@@ -1,4 +1,4 @@
-"""Reloading under load: `python -m bench.scenarios.reload` has it at full size."""
+"""Reloading under load: `python -m bench.scenarios.server.reload` has it at full size."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.scenarios.reload import QUEUES, main, run, shown
+from bench.scenarios.server.reload import QUEUES, main, run, shown
 
 _MEBIBYTE = 2**20
 

@@ -15,12 +15,12 @@ import pytest
 
 from bench.lib.cpu_steal import Steal, steal_seconds
 from bench.lib.process_tree import ProcessUsage
-from bench.scenarios.spark_logs import LOG_MODES, logs_table
-from bench.scenarios.spark_memory import Memory, memory_table
-from bench.scenarios.spark_partitions import partitions_table
-from bench.scenarios.spark_process import Role, Run, Spark
-from bench.scenarios.spark_read import CORES, MODES, tables, write_files
-from bench.scenarios.spark_rounds import STOLEN, Reading, Round, Rounds, least_stolen, measure_rounds
+from bench.scenarios.spark.spark_logs import LOG_MODES, logs_table
+from bench.scenarios.spark.spark_memory import Memory, memory_table
+from bench.scenarios.spark.spark_partitions import partitions_table
+from bench.scenarios.spark.spark_process import Role, Run, Spark
+from bench.scenarios.spark.spark_read import CORES, MODES, tables, write_files
+from bench.scenarios.spark.spark_rounds import STOLEN, Reading, Round, Rounds, least_stolen, measure_rounds
 from bench.workloads.special_logs import LogKind
 from tests.programs import REPOSITORY, require_program
 
@@ -125,7 +125,7 @@ class TestUsage:
             (["python", "-m", "pyspark.daemon", "pyspark.worker"], Role.TASK),
             (["python", "-m", "pyspark.daemon", "pyspark.sql.worker.plan_data_source_read"], Role.PLANNING),
             (["python", "-m", "pyspark.daemon", "pyspark.sql.worker.create_data_source"], Role.PLANNING),
-            (["python", "-m", "bench.scenarios.spark_queries", "2"], Role.DRIVER),
+            (["python", "-m", "bench.scenarios.spark.spark_queries", "2"], Role.DRIVER),
         ],
     )
     def test_is_of_the_process_of_a_role(self, command: list[str], role: Role) -> None:
@@ -184,7 +184,7 @@ def measured(tmp_path: Path, *options: str) -> tuple[str, dict[str, Any]]:
     """Run the benchmark, without the peer. Returns: its output, and the figures."""
     require_program("java", "default-jre-headless")
     found = tmp_path / "found.json"
-    command = [sys.executable, "-m", "bench.scenarios.spark_read", "--alone", *options]
+    command = [sys.executable, "-m", "bench.scenarios.spark.spark_read", "--alone", *options]
     done = subprocess.run(
         [*command, "--json", found, "--directory", tmp_path],
         cwd=REPOSITORY,

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pytest
 
-from bench.scenarios.spark_server_read import (
+from bench.scenarios.spark.spark_server_read import (
     ASYNCTNT,
     NET_BOX,
     SPARKS,

@@ -12,7 +12,7 @@ from bench.peers.contender import Server, server_environment
 from bench.peers.echo import Echo
 from bench.peers.queue_server import OurQueue, QueueServer, module
 from bench.scenarios import echo
-from bench.scenarios.tube_cycles import BLOCK, DRIVERS, TubeDialect, rate
+from bench.scenarios.queues.tube_cycles import BLOCK, DRIVERS, TubeDialect, rate
 from bench.workloads.rate import Setting, Shape
 from tests.real_tubes import worlds
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bench.peers.queue_server import ModuleQueue, OurQueue, QueueContender, QueueServer, module
-from bench.scenarios import batches, tubes
+from bench.scenarios.queues import batches, tubes
 from bench.workloads.consumers import consume
 from tests.programs import require_program
 from tests.real_tubes import CHECKOUT

@@ -1,6 +1,6 @@
 """Speed of Spark reading snapshots and logs, compared with `tarantoolctl cat` and `spark.read.json`.
 
-    python -m bench.scenarios.spark_read [--tasks N,N] [--modes MODE,MODE] [--cores N,N] [--rounds N,N]
+    python -m bench.scenarios.spark.spark_read [--tasks N,N] [--modes MODE,MODE] [--cores N,N] [--rounds N,N]
                                          [--warm-ups N,N] [--tries N] [--alone] [--no-memory]
                                          [--partition-bytes SIZE,SIZE | --logs KIND,KIND]
                                          [--directory DIRECTORY] [--json FILE]
@@ -45,11 +45,11 @@ from typing import Final
 from bench.lib.arguments import choice, count, items, size
 from bench.lib.cpu_steal import Steal
 from bench.lib.table import table
-from bench.scenarios.spark_logs import LOG_MODES, logs_table, measure_logs
-from bench.scenarios.spark_memory import Memory, measure_memory, memory_table
-from bench.scenarios.spark_partitions import measure_partitions, partitions_table
-from bench.scenarios.spark_process import Spark
-from bench.scenarios.spark_rounds import TRIES, Reading, Rounds, measure_rounds, say
+from bench.scenarios.spark.spark_logs import LOG_MODES, logs_table, measure_logs
+from bench.scenarios.spark.spark_memory import Memory, measure_memory, memory_table
+from bench.scenarios.spark.spark_partitions import measure_partitions, partitions_table
+from bench.scenarios.spark.spark_process import Spark
+from bench.scenarios.spark.spark_rounds import TRIES, Reading, Rounds, measure_rounds, say
 from bench.workloads.history import SPACE, History, HistoryWriter
 from bench.workloads.special_logs import DONE, LogKind
 

@@ -12,7 +12,7 @@ from statistics import median
 from typing import Final, Generic, Self, TypeVar
 
 from bench.lib.cpu_steal import Steal
-from bench.scenarios.spark_process import Run
+from bench.scenarios.spark.spark_process import Run
 
 STOLEN: Final = 0.01
 """The maximum share of stolen processor time of a round; rounds with more are repeated."""

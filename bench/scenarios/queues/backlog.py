@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from bench.peers.contender import Server
-from bench.scenarios.recovery import fill
+from bench.scenarios.storage.recovery import fill
 from bench.workloads.rate import Rate, Setting
 
 FULL, EMPTY = "standing", "empty"

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from bench.lib.table import table
-from bench.scenarios.spark_process import Role, Run, Spark
-from bench.scenarios.spark_rounds import say
+from bench.scenarios.spark.spark_process import Role, Run, Spark
+from bench.scenarios.spark.spark_rounds import say
 from bench.workloads.history import History
 
 _MEBIBYTE: Final = 1024**2

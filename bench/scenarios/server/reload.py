@@ -1,6 +1,6 @@
 """Effect of repeated reloads of an application on its clients.
 
-    python -m bench.scenarios.reload [--queue tutorial|legacy|tubes] [--clients N] [--reloads N]
+    python -m bench.scenarios.server.reload [--queue tutorial|legacy|tubes] [--clients N] [--reloads N]
                                      [--pause SECONDS]
 
 Each client puts a task (every fourth one delayed), takes one and acknowledges it, without pause, while
@@ -254,7 +254,7 @@ def shown(report: Report) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print; returns 1 if tasks were lost, delivered twice or refused, otherwise 0."""
     parser = argparse.ArgumentParser(
-        prog="python -m bench.scenarios.reload", description=__doc__.splitlines()[0]
+        prog="python -m bench.scenarios.server.reload", description=__doc__.splitlines()[0]
     )
     parser.add_argument("--queue", choices=QUEUES, default="tutorial")
     parser.add_argument("--clients", type=int, default=CLIENTS)

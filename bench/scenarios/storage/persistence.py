@@ -1,6 +1,6 @@
 """Cost of persistence: recovery, snapshots, and throughput with a log, compared with Tarantool.
 
-    python -m bench.scenarios.persistence [--tasks N] [--rounds N] [--quick] [--real-time] [--json FILE]
+    python -m bench.scenarios.storage.persistence [--tasks N] [--rounds N] [--quick] [--real-time] [--json FILE]
 
 Both servers are measured in one run, alternately, and the figures are medians, so that load on the machine
 affects both. Pauses of milliseconds show only on a quiet machine, or with `--real-time`, which gives both
@@ -27,8 +27,9 @@ from typing import Final
 
 from bench.lib.table import table
 from bench.peers.database import DEFAULT_QUEUE, Database, DatabaseServer, databases
-from bench.scenarios import checkpoint, recovery, throughput
-from bench.scenarios.recovery import Files
+from bench.scenarios.queues import throughput
+from bench.scenarios.storage import checkpoint, recovery
+from bench.scenarios.storage.recovery import Files
 from bench.workloads.rate import Rate
 
 TASKS: Final = 1_000_000

@@ -1,7 +1,7 @@
 """A Spark session that reads spaces of running servers, one query of standard input after the other.
 
 echo '{"url": "127.0.0.1:3301", "space": "queue", "page_rows": 1000}' |
-    python -m bench.scenarios.spark_server_queries 1
+    python -m bench.scenarios.spark.spark_server_queries 1
 
 The argument is the number of cores for all processes of Spark.
 """

@@ -1,6 +1,6 @@
 """Cost of metrics: the queue's cycles with and without `--http`, whose `/metrics` is read each second.
 
-    python -m bench.scenarios.metrics [--rounds N] [--tasks N] [--shape 10x100 ...] [--directory DIR]
+    python -m bench.scenarios.server.metrics [--rounds N] [--tasks N] [--shape 10x100 ...] [--directory DIR]
 
 Two servers of ours run beside each other, and are measured alternately.
 """
@@ -21,7 +21,7 @@ from typing import Final
 from bench.lib.table import table
 from bench.peers.contender import Server, alternating
 from bench.peers.database import Ours
-from bench.scenarios.throughput import SECTION, rates, usual_tasks, warm_up
+from bench.scenarios.queues.throughput import SECTION, rates, usual_tasks, warm_up
 from bench.workloads.rate import Rate, Setting, Shape, load_parser
 
 EVERY: Final = 1.0
@@ -164,7 +164,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         The exit status.
     """
-    parser = load_parser("bench.scenarios.metrics", "Measure what metrics cost.", ROUNDS, SHAPES)
+    parser = load_parser("bench.scenarios.server.metrics", "Measure what metrics cost.", ROUNDS, SHAPES)
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(dir=options.directory) as directory:
         print(shown(measure(Path(directory), options.shape, options.rounds, options.tasks)))

@@ -1,6 +1,6 @@
 """The effect of hostile clients on well-behaved ones.
 
-    python -m bench.scenarios.hostile_load [--connections N] [--unauthenticated N] [--seconds N]
+    python -m bench.scenarios.server.hostile_load [--connections N] [--unauthenticated N] [--seconds N]
                                            [--rounds N] [--real-time] [--each]
 
 Each round has four runs, each on a new server. Nine of ten connections are well-behaved: they put, take and

@@ -9,8 +9,8 @@ from statistics import median
 from typing import Final, NamedTuple
 
 from bench.lib.table import table
-from bench.scenarios.spark_process import Role, Spark
-from bench.scenarios.spark_rounds import Reading, Rounds, measure_rounds
+from bench.scenarios.spark.spark_process import Role, Spark
+from bench.scenarios.spark.spark_rounds import Reading, Rounds, measure_rounds
 from bench.workloads.history import HistoryWriter
 from bench.workloads.special_logs import LogKind, write_special_logs
 

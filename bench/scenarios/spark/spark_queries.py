@@ -1,6 +1,6 @@
 """A Spark session that runs queries from standard input, one JSON object a line.
 
-echo '{"mode": "snapshot", "path": "data"}' | python -m bench.scenarios.spark_queries 1
+echo '{"mode": "snapshot", "path": "data"}' | python -m bench.scenarios.spark.spark_queries 1
 
 The answer to each is a line with the seconds and the bytes of Java's heap, as JSON.
 """

@@ -1,6 +1,6 @@
 """Cost of the queue's policies: cycles of the tutorial's queue with options of the queue and of puts.
 
-    python -m bench.scenarios.policies [--rounds N] [--tasks N] [--shape 10x100 ...] [--directory DIR]
+    python -m bench.scenarios.queues.policies [--rounds N] [--tasks N] [--shape 10x100 ...] [--directory DIR]
 
 One server of ours for each setting; they are measured alternately.
 """
@@ -22,7 +22,7 @@ from bench.lib.table import table
 from bench.peers.contender import Server, alternating
 from bench.peers.database import DatabaseServer, Ours
 from bench.peers.iproto import Iproto
-from bench.scenarios.throughput import SECTION, rates, usual_tasks, warm_up
+from bench.scenarios.queues.throughput import SECTION, rates, usual_tasks, warm_up
 from bench.workloads.rate import Rate, Setting, Shape, load_parser
 
 ROUNDS: Final = 9
@@ -166,7 +166,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         The exit status.
     """
-    parser = load_parser("bench.scenarios.policies", "Measure what policies of queues cost.", ROUNDS, SHAPES)
+    parser = load_parser(
+        "bench.scenarios.queues.policies", "Measure what policies of queues cost.", ROUNDS, SHAPES
+    )
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(dir=options.directory) as directory:
         print(shown(measure(Path(directory), options.shape, options.rounds, options.tasks)))

@@ -1,6 +1,6 @@
 """The longest turn of the event loop for every call of clients and operators on many tasks.
 
-    python -m bench.scenarios.slices [--tasks N] [--dialects NAME ...] [--tubes N]
+    python -m bench.scenarios.server.slices [--tasks N] [--dialects NAME ...] [--tubes N]
 
 A turn is what runs until other clients are served. Each is measured in processor time of its thread, so that
 other processes do not count. There are neither sockets nor files: a turn ends before its rows are written.
@@ -159,7 +159,7 @@ def measure_tubes(tubes: int) -> list[tuple[str, ...]]:
 
 def main(arguments: list[str]) -> None:
     """Run the scenario, each dialect in a process of its own."""
-    parser = ArgumentParser(prog="bench.scenarios.slices", description=__doc__)
+    parser = ArgumentParser(prog="bench.scenarios.server.slices", description=__doc__)
     parser.add_argument("--tasks", type=int, default=TASKS)
     parser.add_argument("--tubes", type=int, default=TUBES)
     parser.add_argument("--dialects", nargs="+", default=[*DIALECTS, MANY_TUBES])
@@ -168,7 +168,8 @@ def main(arguments: list[str]) -> None:
         for dialect in given.dialects:
             numbers = ["--tasks", str(given.tasks), "--tubes", str(given.tubes)]
             subprocess.run(
-                [sys.executable, "-m", "bench.scenarios.slices", *numbers, "--dialects", dialect], check=True
+                [sys.executable, "-m", "bench.scenarios.server.slices", *numbers, "--dialects", dialect],
+                check=True,
             )
         return
     logging.disable(logging.CRITICAL)

@@ -8,8 +8,8 @@ from statistics import median
 from typing import Final
 
 from bench.lib.table import table
-from bench.scenarios.spark_process import Role, Spark
-from bench.scenarios.spark_rounds import Reading, Rounds, measure_rounds
+from bench.scenarios.spark.spark_process import Role, Spark
+from bench.scenarios.spark.spark_rounds import Reading, Rounds, measure_rounds
 from bench.workloads.history import History
 
 _MEBIBYTE: Final = 1024**2

@@ -87,7 +87,7 @@ class Spark(QueryProcess):
     """
 
     def __init__(self, cores: int) -> None:
-        super().__init__([sys.executable, "-m", "bench.scenarios.spark_queries", str(cores)])
+        super().__init__([sys.executable, "-m", "bench.scenarios.spark.spark_queries", str(cores)])
         self.cores = cores
 
     def seconds(self, mode: str, path: Path) -> float:

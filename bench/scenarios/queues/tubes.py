@@ -1,6 +1,6 @@
 """Cost of tubes: taking from tubes with busy sub-queues, and many tasks in one call.
 
-    python -m bench.scenarios.tubes [--share PART] [--done N] [--driver NAME] [--directory DIRECTORY]
+    python -m bench.scenarios.queues.tubes [--share PART] [--done N] [--driver NAME] [--directory DIRECTORY]
 
 The first table is that of the queue module's README: ten sub-queues with N tasks each, and ten consumers
 that take and acknowledge one task at a time; here through sockets, and until they have done ten times as many
@@ -22,7 +22,7 @@ from typing import Final
 
 from bench.lib.table import table
 from bench.peers.queue_server import CHECKOUT, ModuleQueue, OurQueue, QueueContender, QueueServer, module
-from bench.scenarios import batches
+from bench.scenarios.queues import batches
 from bench.workloads.consumers import consume
 
 SUB_QUEUES: Final = 10

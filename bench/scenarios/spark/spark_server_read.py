@@ -1,6 +1,6 @@
 """Reading a space of a running server: Spark compared with asynctnt, net.box and `tarantoolctl connect`.
 
-    python -m bench.scenarios.spark_server_read [--rows N] [--rounds N] [--warm-ups N] [--page-rows N]
+    python -m bench.scenarios.spark.spark_server_read [--rows N] [--rounds N] [--warm-ups N] [--page-rows N]
                                                 [--rate N] [--peers ours,tarantool] [--readers NAME,...]
                                                 [--idle] [--directory DIRECTORY] [--json FILE]
 
@@ -46,7 +46,7 @@ from bench.lib.query_process import Answer, QueryProcess
 from bench.lib.table import Table
 from bench.peers.contender import alternating
 from bench.peers.database import MEMTX_MEMORY, DatabaseServer, Tarantool, databases
-from bench.scenarios.spark_rounds import say
+from bench.scenarios.spark.spark_rounds import say
 from bench.workloads.history import HistoryWriter
 
 ROWS: Final = 10_000_000
@@ -216,7 +216,7 @@ def command_of(reader: str) -> list[str]:
     """Return the command of a reader."""
     python = [sys.executable, "-m"]
     if reader in SPARKS:
-        return [*python, "bench.scenarios.spark_server_queries", str(SPARKS[reader])]
+        return [*python, "bench.scenarios.spark.spark_server_queries", str(SPARKS[reader])]
     if reader == ASYNCTNT:
         return [*python, "bench.client.asynctnt_pages"]
     if reader == NET_BOX:
@@ -359,7 +359,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     peers = ["ours", TARANTOOL] if shutil.which(TARANTOOL) else ["ours"]
     readers = [each for each in READERS if each not in _PROGRAMS or shutil.which(_PROGRAMS[each])]
     parser = argparse.ArgumentParser(
-        prog="python -m bench.scenarios.spark_server_read",
+        prog="python -m bench.scenarios.spark.spark_server_read",
         description="Measure how fast Spark and others read a running server, and what its clients notice.",
     )
     parser.add_argument("--rows", type=count, default=ROWS, help=f"number of rows [{ROWS}]")

@@ -1,6 +1,6 @@
 """A server on which everything goes wrong at once: its log, and the latency of a well-behaved client.
 
-    python -m bench.scenarios.faults [--seconds N] [--clients N]
+    python -m bench.scenarios.server.faults [--seconds N] [--clients N]
 
 One of two servers is healthy. On the other, all memory is used up and more is requested, tasks are due whose
 callback raises, a thousand hostile clients of the HTTP address never log in, and its disk is full for every
@@ -34,7 +34,7 @@ from bench.client.http_attacks import ATTACKS_OVER_HTTP
 from bench.lib.process import LOOPBACK, Address, ServerProcess
 from bench.lib.table import table
 from bench.peers.contender import server_environment
-from bench.scenarios.hostile_load import allow_sockets, print_progress
+from bench.scenarios.server.hostile_load import allow_sockets, print_progress
 from bench.workloads.raising_callback import POISON
 
 SECONDS: Final = 1800.0

@@ -1,0 +1,1 @@
+"""Scenarios with queues: rates, latencies, policies and backlogs."""

@@ -1,0 +1,1 @@
+"""Scenarios with a whole server: metrics, faults, hostile clients, reloads and long calls."""

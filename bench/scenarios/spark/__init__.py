@@ -1,0 +1,1 @@
+"""Scenarios with Spark, which reads files and running servers."""

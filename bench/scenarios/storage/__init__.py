@@ -1,0 +1,1 @@
+"""Scenarios with files: snapshots, logs and recovery."""
