@@ -14,10 +14,10 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as sql
 
-from pyspark_tarantool.jobs.backlog_report import fill_report
 from pyspark_tarantool.jobs.command_line import NOW, job_command
 from pyspark_tarantool.jobs.job import Job
 from pyspark_tarantool.jobs.latest_change import literal, seconds_until
+from pyspark_tarantool.jobs.pages.backlog_report import fill_report
 from pyspark_tarantool.queues import STATUSES
 from pyspark_tarantool.report.quantities import moment, number
 

@@ -14,10 +14,10 @@ import click
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as sql
 
-from pyspark_tarantool.jobs.capacity_report import fill_report
 from pyspark_tarantool.jobs.command_line import job_command
 from pyspark_tarantool.jobs.job import Job
 from pyspark_tarantool.jobs.load_forecast import Load, Minute, load_of
+from pyspark_tarantool.jobs.pages.capacity_report import fill_report
 from pyspark_tarantool.jobs.task_lifetimes import measured_of, per_minute_of
 from pyspark_tarantool.report.quantities import number
 

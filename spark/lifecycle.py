@@ -12,7 +12,7 @@ from pyspark.sql import Row
 
 from pyspark_tarantool.jobs.command_line import job_command
 from pyspark_tarantool.jobs.job import Job
-from pyspark_tarantool.jobs.lifecycle_report import lifecycle_report
+from pyspark_tarantool.jobs.pages.lifecycle_report import lifecycle_report
 from pyspark_tarantool.jobs.task_lifetimes import MEASURES, lifecycle_of
 from pyspark_tarantool.report.quantities import number
 

@@ -17,6 +17,7 @@ from pyspark.sql import functions as sql
 from pyspark_tarantool.backlog import interval_for
 from pyspark_tarantool.jobs.command_line import NOW, job_command
 from pyspark_tarantool.jobs.job import Job
+from pyspark_tarantool.jobs.pages.suspects_report import CHART_QUEUES, fill_report
 from pyspark_tarantool.jobs.suspect_rules import (
     BURIED,
     COMES_BACK,
@@ -32,7 +33,6 @@ from pyspark_tarantool.jobs.suspect_rules import (
     suspects_of,
     with_payloads,
 )
-from pyspark_tarantool.jobs.suspects_report import CHART_QUEUES, fill_report
 from pyspark_tarantool.report.quantities import moment, number
 
 _EVENT_COLUMNS = (

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as sql
 
-from pyspark_tarantool.jobs.findings import SHOWN, TIMES, Opening
+from pyspark_tarantool.jobs.pages.findings import SHOWN, TIMES, Opening
 from pyspark_tarantool.jobs.task_lifetimes import percentiles_of
 from pyspark_tarantool.report import Finding, Level, Report, Series, bars
 from pyspark_tarantool.report.quantities import duration, number

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from pyspark_tarantool.backlog import backlog_of, delayed_by_time_of, delayed_of, interval_for
-from pyspark_tarantool.jobs.backlog_report import fill_report
+from pyspark_tarantool.jobs.pages.backlog_report import fill_report
 from pyspark_tarantool.queues import TASKS
 from pyspark_tarantool.report import Report
 

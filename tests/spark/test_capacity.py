@@ -11,8 +11,8 @@ import pytest
 from pyspark.sql import Row, SparkSession
 
 from pyspark_tarantool.capacity import capacity, metrics_of, short_seconds, whole_minutes
-from pyspark_tarantool.jobs.capacity_report import fill_report
 from pyspark_tarantool.jobs.load_forecast import HORIZONS, Load, Minute, load_of
+from pyspark_tarantool.jobs.pages.capacity_report import fill_report
 from pyspark_tarantool.report import Report
 from tests.spark.interpreted import interpreted
 from tests.spark.jobs_data import run, tutorial_directory

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from pyspark.sql import Row
 
-from pyspark_tarantool.jobs.findings import (
+from pyspark_tarantool.jobs.pages.findings import (
     opening_of_backlog,
     opening_of_lifecycle,
     opening_of_suspects,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pyspark.sql import Row
 
-from pyspark_tarantool.jobs.lifecycle_report import Histogram, fill_report, points_of, whole_points
+from pyspark_tarantool.jobs.pages.lifecycle_report import Histogram, fill_report, points_of, whole_points
 from pyspark_tarantool.jobs.task_lifetimes import MEASURES, SHARES
 from pyspark_tarantool.report import Report
 

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
 
+from pyspark_tarantool.jobs.pages.suspects_report import fill_report
 from pyspark_tarantool.jobs.suspect_rules import (
     BURIED,
     COMES_BACK,
@@ -20,7 +21,6 @@ from pyspark_tarantool.jobs.suspect_rules import (
     suspects_of,
     with_payloads,
 )
-from pyspark_tarantool.jobs.suspects_report import fill_report
 from pyspark_tarantool.queues import EVENTS, TASKS
 from pyspark_tarantool.report import Report
 

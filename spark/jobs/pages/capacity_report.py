@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from pyspark_tarantool.jobs.findings import SHOWN, TIMES
 from pyspark_tarantool.jobs.load_forecast import Load, Minute
+from pyspark_tarantool.jobs.pages.findings import SHOWN, TIMES
 from pyspark_tarantool.report import Finding, Level, Report, Series, bars, lines
 from pyspark_tarantool.report.quantities import number
 

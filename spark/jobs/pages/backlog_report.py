@@ -9,7 +9,7 @@ from typing import Final
 
 from pyspark.sql import Row
 
-from pyspark_tarantool.jobs.findings import COLORS_OF_STATUSES, PERCENTILES, TIMES, opening_of_backlog
+from pyspark_tarantool.jobs.pages.findings import COLORS_OF_STATUSES, PERCENTILES, TIMES, opening_of_backlog
 from pyspark_tarantool.queues import STATUSES
 from pyspark_tarantool.report import PALETTE, Report, Series, bars, columns
 from pyspark_tarantool.report.quantities import duration, moment, number

@@ -10,8 +10,8 @@ from typing import Final, NamedTuple
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as sql
 
-from pyspark_tarantool.jobs.findings import COLORS_OF_STATUSES, PERCENTILES, TIMES, opening_of_lifecycle
 from pyspark_tarantool.jobs.job import Job
+from pyspark_tarantool.jobs.pages.findings import COLORS_OF_STATUSES, PERCENTILES, TIMES, opening_of_lifecycle
 from pyspark_tarantool.jobs.task_lifetimes import MEASURES, SHARES
 from pyspark_tarantool.report import Report, Series, bars, columns, lines
 from pyspark_tarantool.report.quantities import duration, number

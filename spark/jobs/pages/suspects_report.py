@@ -9,7 +9,7 @@ from typing import Final
 
 from pyspark.sql import Row
 
-from pyspark_tarantool.jobs.findings import TIMES, opening_of_suspects
+from pyspark_tarantool.jobs.pages.findings import TIMES, opening_of_suspects
 from pyspark_tarantool.jobs.suspect_rules import (
     BURIED,
     COMES_BACK,
