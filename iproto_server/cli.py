@@ -24,7 +24,7 @@ from iproto_server.config.config import Config, ConfigError, load_config
 from iproto_server.config.options import OPTIONS, Option
 from iproto_server.descriptors import NEEDED, raise_descriptor_limit
 from iproto_server.importer import ApplicationImportError, ApplicationModules
-from iproto_server.log_setup import configure_logs
+from iproto_server.logging.log_setup import configure_logs
 from iproto_server.program_version import PROGRAM_VERSION
 from iproto_server.standard_streams import open_standard_streams
 

@@ -20,9 +20,9 @@ from bench.peers.queue_server import CHECKOUT, OurQueue, QueueContender, QueueSe
 from bench.peers.redis import Redis
 from bench.report.results import Results
 from bench.scenarios import echo, raw_rows
-from bench.scenarios.queues import backlog, latency, throughput, tube_cycles
+from bench.scenarios.queues import latency, throughput, tube_cycles
 from bench.scenarios.queues.delivery import Traffic, deliver
-from bench.scenarios.storage import checkpoint, recovery
+from bench.scenarios.storage import backlog, checkpoint, recovery
 from bench.workloads.rate import Setting, Shape
 
 NAMES: Final = (Ours.name, Tarantool.name, Beanstalkd.name, Redis.name)

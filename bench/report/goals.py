@@ -16,8 +16,8 @@ from bench.peers.echo import Echo
 from bench.peers.queue_server import ModuleQueue
 from bench.report.results import BUSY, Case, Medians, Results
 from bench.scenarios import echo, raw_rows
-from bench.scenarios.queues import backlog, latency, throughput, tube_cycles
-from bench.scenarios.storage import recovery
+from bench.scenarios.queues import latency, throughput, tube_cycles
+from bench.scenarios.storage import backlog, recovery
 from bench.workloads.rate import Shape
 
 CYCLES: Final = {Shape(10, 100): 4.0, Shape(1, 1): 2.0}

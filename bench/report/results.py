@@ -13,8 +13,8 @@ from statistics import median
 from typing import Any, Final, Self
 
 from bench.lib.python_build import this_is_pgo
-from bench.scenarios.queues.backlog import Footprint
 from bench.scenarios.queues.delivery import Delivery
+from bench.scenarios.storage.backlog import Footprint
 from bench.scenarios.storage.checkpoint import Cost
 from bench.scenarios.storage.recovery import Start
 from bench.workloads.rate import SHARES, Rate

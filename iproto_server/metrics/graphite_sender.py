@@ -17,7 +17,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import Protocol, cast
 
 from iproto_server.config.address import Address
-from iproto_server.log_setup import event
+from iproto_server.logging.log_setup import event
 
 logger = logging.getLogger("iproto_server.graphite")
 

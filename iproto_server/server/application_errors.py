@@ -7,7 +7,7 @@ import logging
 from iproto_server.box import Waiter
 from iproto_server.box.access.session import Session
 from iproto_server.errors import BoxError
-from iproto_server.exception_text import text_of
+from iproto_server.text.exception_text import text_of
 
 logger = logging.getLogger("iproto_server.dispatch")
 

@@ -20,7 +20,7 @@ from typing import Any, BinaryIO, Final, NamedTuple
 from iproto_server.box import Waiter
 from iproto_server.box.access.session import Session
 from iproto_server.errors import BoxError, ErrorCode
-from iproto_server.log_setup import event
+from iproto_server.logging.log_setup import event
 from iproto_server.storage.backup_set import (
     BackupError,
     NothingToBackUpError,

@@ -25,7 +25,6 @@ from iproto_server.box.backoff import pause_after
 from iproto_server.box.clock import Timer
 from iproto_server.box.memtx.read_view import ReadView
 from iproto_server.config.config import Config
-from iproto_server.counting import counted
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.server.connection.group_commit import Batch
 from iproto_server.server.snapshot_task import SnapshotTask
@@ -34,6 +33,7 @@ from iproto_server.storage.garbage_collector import Pin, collect_garbage, comple
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.wal import WriteAheadLog
 from iproto_server.storage.xlog import FileType, XlogHeader
+from iproto_server.text.counting import counted
 
 logger = logging.getLogger("iproto_server.checkpoints")
 

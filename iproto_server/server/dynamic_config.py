@@ -17,7 +17,7 @@ from iproto_server.box.memtx.memory_budget import budget
 from iproto_server.config.config import Config
 from iproto_server.config.options import OPTIONS, Option
 from iproto_server.errors import BoxError, ErrorCode
-from iproto_server.log_setup import change_logs
+from iproto_server.logging.log_setup import change_logs
 from iproto_server.server.checkpointer import Checkpointer
 from iproto_server.server.connection.server_state import ServerState
 

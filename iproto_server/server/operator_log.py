@@ -6,7 +6,7 @@ import logging
 from functools import partial
 
 from iproto_server.box import Box
-from iproto_server.log_setup import event
+from iproto_server.logging.log_setup import event
 
 logger = logging.getLogger("iproto_server.operator")
 

@@ -15,7 +15,7 @@ from iproto_server import native
 from iproto_server.app import Application, ApplicationConflict
 from iproto_server.config.config import Config, ConfigError
 from iproto_server.importer import ImportAnew
-from iproto_server.log_setup import event
+from iproto_server.logging.log_setup import event
 from iproto_server.program_version import PROGRAM_VERSION
 from iproto_server.server.server import Server
 from iproto_server.server.service_manager import ServiceManager

@@ -17,11 +17,10 @@ from iproto_server.box import Box
 from iproto_server.box.access.access_control import GUEST
 from iproto_server.box.memtx.memory_budget import budget
 from iproto_server.config.config import Config, ConfigError
-from iproto_server.counting import counted
 from iproto_server.descriptors import spare
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.importer import ImportAnew
-from iproto_server.log_setup import event, rotate_logs
+from iproto_server.logging.log_setup import event, rotate_logs
 from iproto_server.metrics.loop_lag import LoopLag
 from iproto_server.protocol.constants import PROTOCOL_VERSION, Feature
 from iproto_server.server.applications.application_queues import ApplicationQueues
@@ -54,6 +53,7 @@ from iproto_server.storage.directory import make_directory
 from iproto_server.storage.recovery.recovery_progress import ProgressOfAll, progress_on
 from iproto_server.storage.storage import Storage, StorageOptions
 from iproto_server.storage.wal import WalMode
+from iproto_server.text.counting import counted
 
 if TYPE_CHECKING:
     from iproto_server.metrics.graphite import GraphiteReporter

@@ -24,7 +24,7 @@ from functools import partial
 from types import FrameType, TracebackType
 from typing import Final
 
-from iproto_server.log_setup import event
+from iproto_server.logging.log_setup import event
 
 logger = logging.getLogger("iproto_server.watchdog")
 

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from iproto_server.counting import counted
 from iproto_server.storage.errors import StorageError
 from iproto_server.storage.xlog.block import END_MARKER, HEAD_SIZE
+from iproto_server.text.counting import counted
 from tests.storage.sample_database import (
     COMPRESSED,
     LONG,

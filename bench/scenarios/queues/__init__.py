@@ -1,1 +1,1 @@
-"""Scenarios with queues: rates, latencies, policies and backlogs."""
+"""Scenarios with queues: rates, latencies and policies."""

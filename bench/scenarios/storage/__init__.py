@@ -1,1 +1,1 @@
-"""Scenarios with files: snapshots, logs and recovery."""
+"""Scenarios with many stored tasks: backlogs, snapshots, logs and recovery."""

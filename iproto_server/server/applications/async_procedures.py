@@ -13,7 +13,7 @@ from iproto_server.box.access.access_control import Credentials
 from iproto_server.box.access.session import Session
 from iproto_server.box.api.box import Box
 from iproto_server.box.api.waiter import Waiter
-from iproto_server.exception_text import text_of
+from iproto_server.text.exception_text import text_of
 
 
 class _Done:

@@ -24,7 +24,6 @@ from iproto_server.box import Box, Waiter
 from iproto_server.box.api.generation import CodeGeneration
 from iproto_server.box.clock import Timer
 from iproto_server.errors import BoxError, ErrorCode
-from iproto_server.exception_text import text_of
 from iproto_server.importer import ImportAnew
 from iproto_server.server.application_errors import procedure_error
 from iproto_server.server.applications.background_tasks import BackgroundTasks
@@ -33,6 +32,7 @@ from iproto_server.server.connection.server_state import ServerState
 from iproto_server.server.deadline import Deadline
 from iproto_server.server.requests.call import Calls
 from iproto_server.server.service_manager import ServiceManager
+from iproto_server.text.exception_text import text_of
 
 logger = logging.getLogger("iproto_server.server")
 

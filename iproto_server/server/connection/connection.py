@@ -16,7 +16,7 @@ import os
 from typing import Final, cast
 
 from iproto_server.errors import BoxError
-from iproto_server.log_setup import event
+from iproto_server.logging.log_setup import event
 from iproto_server.native._native import Output
 from iproto_server.protocol.framing import Frames
 from iproto_server.protocol.greeting import encode_greeting

@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError
-from iproto_server.strict_json import parse_json
+from iproto_server.text.strict_json import parse_json
 
 BODY_MAX: Final = 1024 * 1024
 """Maximum bytes of a request's body."""

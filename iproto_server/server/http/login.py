@@ -23,7 +23,6 @@ from starlette.responses import Response
 from iproto_server.box import Box
 from iproto_server.box.access.access_control import GUEST, Credentials, Privilege
 from iproto_server.box.access.session import Session
-from iproto_server.counting import counted
 from iproto_server.errors import BoxError
 from iproto_server.password import CHAP_SHA1, EMPTY_PASSWORD_HASH, PAP_SHA256
 from iproto_server.protocol.auth import Proof, is_right, scramble
@@ -32,6 +31,7 @@ from iproto_server.server.limits.login_delays import NAME_SIZE, address_of
 from iproto_server.server.limits.rate_limited_log import RateLimitedLog
 from iproto_server.server.operator_calls import OperatorCalls
 from iproto_server.server.requests.authentication import Authentication
+from iproto_server.text.counting import counted
 
 LIFETIME: Final = 12 * 3600.0
 """Seconds after which a user has to log in again."""

@@ -7,7 +7,7 @@ from collections.abc import Hashable
 from typing import Final
 
 from iproto_server.box.clock import Clock, Timer
-from iproto_server.log_setup import event
+from iproto_server.logging.log_setup import event
 
 INTERVAL: Final = 10.0
 """Seconds between the first two lines of one kind."""

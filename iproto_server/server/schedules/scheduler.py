@@ -18,7 +18,7 @@ from iproto_server.box.api.due_timer import DueTimer
 from iproto_server.box.api.slices import Steps
 from iproto_server.box.backoff import pause_after
 from iproto_server.errors import BoxError
-from iproto_server.log_setup import event
+from iproto_server.logging.log_setup import event
 from iproto_server.managed_queue import ManagedQueue
 from iproto_server.server.applications.application_queues import ApplicationQueues
 from iproto_server.server.schedules.schedule import (

@@ -29,7 +29,6 @@ from iproto_server.box.catalog.system_space_ids import (
 )
 from iproto_server.box.catalog.sysview import SysviewSpace
 from iproto_server.codec import msgpack as codec
-from iproto_server.counting import counted
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.native._native import release_free_memory
 from iproto_server.storage.directory import (
@@ -50,6 +49,7 @@ from iproto_server.storage.snapshot import snapshot_blocks
 from iproto_server.storage.vclock import VCLOCK_MAX, VClock
 from iproto_server.storage.xlog import Block, FileType, OnDamage, XlogReader
 from iproto_server.storage.xlog.writer import sync_directory
+from iproto_server.text.counting import counted
 
 __all__ = ["Progress", "RecoveryResult", "bootstrap", "recover", "remove_unfinished"]
 

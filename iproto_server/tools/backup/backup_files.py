@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple
 from uuid import UUID
 
-from iproto_server.counting import counted
 from iproto_server.storage.backup_set import BackupError
 from iproto_server.storage.directory import (
     IN_PROGRESS,
@@ -34,6 +33,7 @@ from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import Block, FileType, OnDamage, Row, XlogHeader, XlogReader
 from iproto_server.storage.xlog.block import END_MARKER
 from iproto_server.storage.xlog.writer import sync_directory
+from iproto_server.text.counting import counted
 from iproto_server.tools.files.check_files import FileCheck, Findings
 
 PIECE: Final = 1024**2

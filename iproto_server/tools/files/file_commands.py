@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from iproto_server.counting import counted
 from iproto_server.storage.errors import XlogError
+from iproto_server.text.counting import counted
 from iproto_server.tools.choice import Choice
 from iproto_server.tools.command_line import (
     PATH,

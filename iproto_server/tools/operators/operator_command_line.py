@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from iproto_server.strict_json import parse_json
+from iproto_server.text.strict_json import parse_json
 from iproto_server.tools.command_line import TIMEOUT, ExampleCommand, with_timeout
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import json
 
 import click
 
-from iproto_server.counting import counted
+from iproto_server.text.counting import counted
 from iproto_server.tools.operators.operator_command_line import (
     JSON,
     QUEUE,

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from iproto_server.strict_json import parse_json
+from iproto_server.text.strict_json import parse_json
 from iproto_server.tools.choice import Choice
 from iproto_server.tools.operators.operator_command_line import (
     JSON,

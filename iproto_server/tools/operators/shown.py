@@ -7,7 +7,7 @@ import re
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from iproto_server.payload_size import cut_payload
+from iproto_server.text.payload_size import cut_payload
 from iproto_server.tools.files.json_record import json_text
 
 _CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from iproto_server.counting import counted
+from iproto_server.text.counting import counted
 from iproto_server.tools.choice import Choice
 from iproto_server.tools.command_line import Seconds, read_moment
 from iproto_server.tools.operators.operator_command_line import (

@@ -15,13 +15,13 @@ from bench.peers.contender import Contender, Server
 from bench.peers.database import DatabaseServer, Ours, Tarantool
 from bench.peers.iproto import IPROTO, IprotoConnection
 from bench.peers.redis import Redis
-from bench.scenarios.queues.backlog import FULL, put_backlog
-from bench.scenarios.queues.backlog import rates as standing_rates
 from bench.scenarios.queues.delivery import Traffic, deliver
 from bench.scenarios.queues.throughput import SECTION
 from bench.scenarios.queues.throughput import rates as queue_rates
 from bench.scenarios.raw_rows import OPERATIONS
 from bench.scenarios.raw_rows import rates as raw_rates
+from bench.scenarios.storage.backlog import FULL, put_backlog
+from bench.scenarios.storage.backlog import rates as standing_rates
 from bench.workloads.rate import Setting, Shape
 from tests.programs import require_program
 

@@ -21,8 +21,8 @@ from bench.report.goals import Goal, goals
 from bench.report.markdown import described, markdown
 from bench.report.results import Case, Results, read, this_machine
 from bench.report.tables import tables
-from bench.scenarios.queues.backlog import Footprint
 from bench.scenarios.queues.delivery import Delivery
+from bench.scenarios.storage.backlog import Footprint
 from bench.scenarios.storage.checkpoint import Cost
 from bench.scenarios.storage.recovery import Start
 from bench.workloads.rate import Rate, Shape

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from iproto_server.counting import counted
+from iproto_server.text.counting import counted
 from tests.command_line import refused
 from tests.conftest import StartServer
 from tests.iproto_client import REPLACE, SPACE_ID, TUPLE, IprotoClient

@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from iproto_server.cli import command
-from iproto_server.payload_size import cut_payload
+from iproto_server.text.payload_size import cut_payload
 from iproto_server.tools.files.json_record import json_text
 from iproto_server.tools.operators.shown import payload as payload_text
 from tests.command_line import run

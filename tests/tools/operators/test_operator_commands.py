@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from iproto_server.counting import counted
 from iproto_server.program_version import PROGRAM_VERSION
+from iproto_server.text.counting import counted
 from tests.certificates import Certificates
 from tests.command_line import Outcome, run
 from tests.conftest import StartServer, StartTarantool

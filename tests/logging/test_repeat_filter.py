@@ -7,8 +7,15 @@ from collections.abc import Iterator
 
 import pytest
 
-from iproto_server.log_setup import event
-from iproto_server.repeat_filter import BURST, INTERVAL, LONGEST_INTERVAL, MAX_KINDS, QUIET, RepeatFilter
+from iproto_server.logging.log_setup import event
+from iproto_server.logging.repeat_filter import (
+    BURST,
+    INTERVAL,
+    LONGEST_INTERVAL,
+    MAX_KINDS,
+    QUIET,
+    RepeatFilter,
+)
 
 logger = logging.getLogger("iproto_server.test_repeat_filter")
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from iproto_server.log_setup import configure_logs, event
+from iproto_server.logging.log_setup import configure_logs, event
 
 logger = logging.getLogger("iproto_server.test")
 

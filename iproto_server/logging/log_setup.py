@@ -24,7 +24,7 @@ import time
 from pathlib import Path
 from typing import TextIO
 
-from iproto_server.repeat_filter import RepeatFilter
+from iproto_server.logging.repeat_filter import RepeatFilter
 
 #: From Tarantool's level names to logging's numbers. Tarantool has three kinds of errors below "warn".
 _LEVELS = {

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from iproto_server.exception_text import text_of
+from iproto_server.text.exception_text import text_of
 
 BURST: Final = 5
 """The number of events of one kind that are logged at first."""

@@ -1,0 +1,1 @@
+"""Texts for people and programs: counted nouns, exceptions, cut payloads, JSON."""
