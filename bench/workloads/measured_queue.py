@@ -14,8 +14,8 @@ from typing import Any, Final, Protocol, TypeVar, cast
 from iproto_server import Application, Box, Timer, Waiter
 from iproto_server.app import Procedures
 from iproto_server.server.applications.application_queues import ApplicationQueues
-from iproto_server.server.operator_calls import PREFIX, OperatorCalls
-from iproto_server.server.operator_view import OperatorView
+from iproto_server.server.operators.operator_calls import PREFIX, OperatorCalls
+from iproto_server.server.operators.operator_view import OperatorView
 from iproto_server.server.schedules.schedule_calls import ScheduleCalls
 from iproto_server.server.schedules.scheduler import Scheduler
 from queue_lua_compat.legacy import LegacyQueue

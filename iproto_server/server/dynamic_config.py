@@ -18,7 +18,7 @@ from iproto_server.config.config import Config
 from iproto_server.config.options import OPTIONS, Option
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.logging.log_setup import change_logs
-from iproto_server.server.checkpointer import Checkpointer
+from iproto_server.server.checkpoints.checkpointer import Checkpointer
 from iproto_server.server.connection.server_state import ServerState
 
 logger = logging.getLogger("iproto_server.server")

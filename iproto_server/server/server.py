@@ -29,7 +29,7 @@ from iproto_server.server.applications.background_tasks import BackgroundTasks
 from iproto_server.server.applications.reload import Reload
 from iproto_server.server.applications.served_applications import ServedApplications
 from iproto_server.server.backup_reader import BackupReader
-from iproto_server.server.checkpointer import Checkpointer
+from iproto_server.server.checkpoints.checkpointer import Checkpointer
 from iproto_server.server.connection.busy_poll import BusyPoll, usual_microseconds
 from iproto_server.server.connection.connection import Connection
 from iproto_server.server.connection.group_commit import Batch
@@ -39,8 +39,8 @@ from iproto_server.server.deadline import Deadline
 from iproto_server.server.dynamic_config import DynamicConfig
 from iproto_server.server.graceful_shutdown import GracefulShutdown
 from iproto_server.server.loop_clock import LoopClock
-from iproto_server.server.operator_calls import OperatorCalls
-from iproto_server.server.operator_view import OperatorView
+from iproto_server.server.operators.operator_calls import OperatorCalls
+from iproto_server.server.operators.operator_view import OperatorView
 from iproto_server.server.requests.dispatcher import Dispatcher
 from iproto_server.server.requests.watch import EventDelivery
 from iproto_server.server.schedules.schedule_calls import ScheduleCalls

@@ -13,12 +13,12 @@ from tests.clients.perl_box import MODULE, PACKAGE, PerlBox
 from tests.iproto_client import IprotoClient
 from tests.programs import require_perl_module
 from tests.running_server import RunningServer
-from tests.server.application15 import PAIRS, PLAIN, TYPED
+from tests.server.tarantool15.application15 import PAIRS, PLAIN, TYPED
 
 pytestmark = pytest.mark.perl
 
 Connect = Callable[[], PerlBox]
-APPLICATIONS = ["tests.server.application15:app", "queue_lua_compat.legacy:app"]
+APPLICATIONS = ["tests.server.tarantool15.application15:app", "queue_lua_compat.legacy:app"]
 SPACE = "700"
 """The number of the queue's space."""
 

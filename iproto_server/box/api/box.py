@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 from iproto_server.box.api import events
-from iproto_server.box.api.backup import Backup
 from iproto_server.box.api.core import BoxCore
 from iproto_server.box.api.ddl.space_schema import SpaceSchema
+from iproto_server.box.api.instance.backup import Backup
 from iproto_server.box.api.instance.cfg import Configuration, boolean, wrong_value
 from iproto_server.box.api.instance.info import Info
 from iproto_server.box.api.instance.metrics import Metrics

@@ -24,7 +24,7 @@ from iproto_server.server.http.history import History
 from iproto_server.server.http.json_values import ApiError, json_response, json_text, plain, read_object
 from iproto_server.server.http.login import LoginPages
 from iproto_server.server.http.openapi import OPENAPI
-from iproto_server.server.operator_calls import PREFIX, OperatorCalls
+from iproto_server.server.operators.operator_calls import PREFIX, OperatorCalls
 
 API: Final = "/api/"
 _PAGE: Final = 100

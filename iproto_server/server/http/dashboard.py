@@ -22,7 +22,7 @@ from iproto_server.server.http.guards import HostAndOrigin, KnownHosts
 from iproto_server.server.http.history import INTERVAL, History, ServerFigures
 from iproto_server.server.http.login import LoginLink, LoginPages, Logins
 from iproto_server.server.http.pages import Pages
-from iproto_server.server.operator_calls import OperatorCalls
+from iproto_server.server.operators.operator_calls import OperatorCalls
 from iproto_server.server.requests.dispatcher import Dispatcher
 from iproto_server.storage.wal import WriteAheadLog
 

@@ -29,7 +29,7 @@ from iproto_server.protocol.auth import Proof, is_right, scramble
 from iproto_server.server.http.json_values import ApiError, json_response, read_object
 from iproto_server.server.limits.login_delays import NAME_SIZE, address_of
 from iproto_server.server.limits.rate_limited_log import RateLimitedLog
-from iproto_server.server.operator_calls import OperatorCalls
+from iproto_server.server.operators.operator_calls import OperatorCalls
 from iproto_server.server.requests.authentication import Authentication
 from iproto_server.text.counting import counted
 

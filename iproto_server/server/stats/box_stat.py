@@ -6,7 +6,7 @@ from typing import Final
 
 from iproto_server.box import Box
 from iproto_server.protocol.constants import RequestType
-from iproto_server.server.checkpointer import Checkpointer
+from iproto_server.server.checkpoints.checkpointer import Checkpointer
 from iproto_server.server.connection.server_state import ServerState
 from iproto_server.server.requests.dispatcher import Dispatcher
 from iproto_server.server.stats.process_memory import memory_limit, memory_used, memory_virtual

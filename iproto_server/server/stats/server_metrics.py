@@ -5,7 +5,7 @@ from __future__ import annotations
 from iproto_server.box.api.instance.slab import Memory
 from iproto_server.box.memtx.memory_budget import budget
 from iproto_server.metrics.loop_lag import LoopLag
-from iproto_server.server.checkpointer import Checkpointer
+from iproto_server.server.checkpoints.checkpointer import Checkpointer
 from iproto_server.server.connection.server_state import ServerState
 from iproto_server.server.requests.dispatcher import Dispatcher
 from iproto_server.server.stats.counters import Counters, requests_by_name

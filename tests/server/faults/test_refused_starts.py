@@ -124,12 +124,12 @@ class TestRefusals:
     def test_keep_a_database_that_was_there(self, home: Path, reason: str, start_server: StartServer) -> None:
         words, status, _ = REASONS[reason]
         (home / "new").mkdir()
-        start_server(["tests.server.signals_application:app"], work_dir=home / "new").stop()
+        start_server(["tests.server.process.signals_application:app"], work_dir=home / "new").stop()
         before = everything(home / "new")
         refused(home, *words, "--work-dir", "new", status=status)
         after = everything(home / "new")
         assert {name: after[name] for name in before} == before
-        server = start_server(["tests.server.signals_application:app"], work_dir=home / "new")
+        server = start_server(["tests.server.process.signals_application:app"], work_dir=home / "new")
         with IprotoClient.at(server.address) as client:
             assert client.call("put", 1).ok
 
@@ -172,7 +172,7 @@ def test_what_a_setup_has_written_stays(home: Path) -> None:
 
 def test_a_directory_that_another_server_uses_is_left_to_it(home: Path, start_server: StartServer) -> None:
     (home / "new").mkdir()
-    server = start_server(["tests.server.signals_application:app"], work_dir=home / "new")
+    server = start_server(["tests.server.process.signals_application:app"], work_dir=home / "new")
     before = everything(home / "new")
     assert "works with this directory" in refused(home, *LOCAL, "--work-dir", "new", "--memtx-dir", "more")
     assert everything(home / "new") == before

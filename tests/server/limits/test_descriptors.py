@@ -19,7 +19,7 @@ from tests.iproto_client import PING, IprotoClient
 from tests.running_server import RunningServer
 
 LIMIT = 60
-APPLICATION = "tests.server.descriptors_application:app"
+APPLICATION = "tests.server.limits.descriptors_application:app"
 
 
 def _lower_limit() -> None:

@@ -29,13 +29,13 @@ from tests.iproto_client import (
 )
 from tests.running_server import RunningServer
 from tests.server.in_process import ServerInProcess
-from tests.server.memory_application import SPACE, app
+from tests.server.limits.memory_application import SPACE, app
 from tests.server.stream import Stream
 
 MEBIBYTE = 2**20
 LIMIT = 16 * MEBIBYTE
 TEXT = re.compile(r"Failed to allocate \d+ bytes in slab allocator for memtx_tuple")
-APPLICATION = "tests.server.memory_application:app"
+APPLICATION = "tests.server.limits.memory_application:app"
 LIMITED = ["--memtx-memory", "16M"]
 
 

@@ -30,10 +30,10 @@ from tests.command_line import refused
 from tests.conftest import StartServer
 from tests.iproto_client import IprotoClient
 from tests.running_server import RunningServer
-from tests.server.application15 import PLAIN, app
 from tests.server.in_process import ServerInProcess
+from tests.server.tarantool15.application15 import PLAIN, app
 
-APPLICATION = "tests.server.application15:app"
+APPLICATION = "tests.server.tarantool15.application15:app"
 OPTIONS = ["--listen-1-5", "127.0.0.1:0"]
 SECONDARY, MEMORY_ISSUE, WAL_IO = 3, 7, 39
 MEBIBYTE = 1 << 20

@@ -29,7 +29,7 @@ from tests.box15_client import (
 )
 from tests.iproto_client import IprotoClient
 from tests.running_server import RunningServer
-from tests.server.application15 import NULLABLE, PAIRS, PLAIN, RESULTS, TYPED
+from tests.server.tarantool15.application15 import NULLABLE, PAIRS, PLAIN, RESULTS, TYPED
 
 Connect15 = Callable[[], Client15]
 ROW = [u32(1), b"one", u32(10), u64(100)]
@@ -42,7 +42,7 @@ NO_SUCH_PROC, PROC_LUA, NO_SUCH_INDEX, NO_SUCH_FIELD, NO_SUCH_SPACE = 50, 51, 53
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     options = ["--listen-1-5", "127.0.0.1:0"]
     directory = tmp_path_factory.mktemp("server")
-    with RunningServer(directory, ["tests.server.application15:app"], options) as server:
+    with RunningServer(directory, ["tests.server.tarantool15.application15:app"], options) as server:
         yield server
 
 

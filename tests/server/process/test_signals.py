@@ -26,7 +26,7 @@ from tests.server.conftest import APPLICATION
 from tests.server.in_process import ServerInProcess
 
 CALL = RequestType.CALL
-SIGNALS = "tests.server.signals_application:app"
+SIGNALS = "tests.server.process.signals_application:app"
 PATIENCE = 60.0
 """Seconds that a process has to end on a machine that is busy with other things."""
 
@@ -146,7 +146,7 @@ def kill_in_recovery(directory: Path, number: signal.Signals, at_import: str = "
         dedent(f"""\
             import os, signal
             from iproto_server.storage import storage
-            from tests.server.signals_application import app
+            from tests.server.process.signals_application import app
             recover = storage.recover
             def killed(*arguments, **options):
                 print("recovering", flush=True)

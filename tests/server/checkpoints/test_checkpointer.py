@@ -17,7 +17,7 @@ import pytest
 
 from iproto_server import Application, Box, BoxError, ErrorCode, ManualClock, Waiter
 from iproto_server.config.config import Config
-from iproto_server.server.checkpointer import WATCH_INTERVAL, Checkpointer
+from iproto_server.server.checkpoints.checkpointer import WATCH_INTERVAL, Checkpointer
 from iproto_server.server.connection.group_commit import Batch
 from iproto_server.storage.directory import list_files, read_header
 from iproto_server.storage.recovery.recovery import recover

@@ -13,7 +13,7 @@ import pytest
 from iproto_server.testing.logged_process import LoggedProcess
 from tests.iproto_client import IprotoClient
 from tests.server.conftest import APPLICATION
-from tests.server.notify_socket import start_service
+from tests.server.process.notify_socket import start_service
 
 TIMEOUT = 30.0
 Start = Callable[..., LoggedProcess]

@@ -23,7 +23,13 @@ from iproto_server.managed_queue import ManagedQueue, TaskInfo, TaskState
 from iproto_server.server.applications.application_queues import ApplicationQueues
 from iproto_server.server.backup_reader import BackupReader
 from iproto_server.server.operator_log import log_action
-from iproto_server.server.operator_view import OperatorView, Record, describe_queue, describe_task, walk
+from iproto_server.server.operators.operator_view import (
+    OperatorView,
+    Record,
+    describe_queue,
+    describe_task,
+    walk,
+)
 from iproto_server.server.schedules.schedule_calls import ScheduleCalls
 from iproto_server.text.payload_size import cut_payload
 

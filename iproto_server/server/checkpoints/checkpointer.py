@@ -26,8 +26,8 @@ from iproto_server.box.clock import Timer
 from iproto_server.box.memtx.read_view import ReadView
 from iproto_server.config.config import Config
 from iproto_server.errors import BoxError, ErrorCode
+from iproto_server.server.checkpoints.snapshot_task import SnapshotTask
 from iproto_server.server.connection.group_commit import Batch
-from iproto_server.server.snapshot_task import SnapshotTask
 from iproto_server.storage.directory import file_name, list_files, read_header, signature_of
 from iproto_server.storage.garbage_collector import Pin, collect_garbage, complete_snapshots
 from iproto_server.storage.vclock import VClock

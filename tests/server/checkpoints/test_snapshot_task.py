@@ -15,7 +15,14 @@ from iproto_server import Box
 from iproto_server.box.memtx.memtx_space import MemtxSpace
 from iproto_server.box.memtx.read_view import Reader, ReadView
 from iproto_server.codec import msgpack as codec
-from iproto_server.server.snapshot_task import BUSY, PAUSE, QUEUE_LENGTH, SLICE, SLICE_BLOCKS, SnapshotTask
+from iproto_server.server.checkpoints.snapshot_task import (
+    BUSY,
+    PAUSE,
+    QUEUE_LENGTH,
+    SLICE,
+    SLICE_BLOCKS,
+    SnapshotTask,
+)
 from iproto_server.storage.snapshot import read_snapshot
 from iproto_server.storage.xlog import FileType, OnDamage, RowType, XlogReader
 from iproto_server.storage.xlog.block import BLOCK_SIZE

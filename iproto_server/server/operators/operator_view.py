@@ -14,7 +14,7 @@ from iproto_server.managed_queue import Histogram, ManagedQueue, TaskInfo, TaskS
 from iproto_server.metrics.loop_lag import LoopLag
 from iproto_server.program_version import PROGRAM_VERSION
 from iproto_server.server.applications.application_queues import ApplicationQueues
-from iproto_server.server.checkpointer import Checkpointer
+from iproto_server.server.checkpoints.checkpointer import Checkpointer
 from iproto_server.server.connection.server_state import ServerState
 from iproto_server.server.requests.dispatcher import Dispatcher
 from iproto_server.server.stats.readiness import Readiness

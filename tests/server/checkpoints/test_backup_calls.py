@@ -170,7 +170,7 @@ class TestStart:
         def failing(directory: Path) -> list[Path]:
             raise OSError(5, "Input/output error", str(directory))
 
-        monkeypatch.setattr("iproto_server.server.checkpointer.complete_snapshots", failing)
+        monkeypatch.setattr("iproto_server.server.checkpoints.checkpointer.complete_snapshots", failing)
         code, text = server.client.call("box.backup.start").failure
         assert (code, text) == (ErrorCode.SYSTEM, "cannot read the snapshots: Input/output error")
 

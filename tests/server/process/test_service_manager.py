@@ -25,7 +25,7 @@ from iproto_server.server.service_manager import (
 )
 from iproto_server.testing.logged_process import LoggedProcess
 from tests.iproto_client import IprotoClient
-from tests.server.notify_socket import Message, NotifySocket, start_service
+from tests.server.process.notify_socket import Message, NotifySocket, start_service
 
 EXTENSION = "EXTEND_TIMEOUT_USEC"
 GRACE = 7

@@ -1,0 +1,1 @@
+"""Snapshots while the server runs."""

@@ -1,0 +1,1 @@
+"""What operators see and repair: the procedures `operator.…`, and the status of the server."""
