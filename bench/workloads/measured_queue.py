@@ -23,7 +23,7 @@ from queue_lua_compat.tubes.driver import drivers
 from queue_lua_compat.tubes.procedures import METHODS
 from queue_lua_compat.tubes.procedures import Procedures as TubeProcedures
 from queue_lua_compat.tubes.queue import Queue
-from queue_lua_compat.tubes.tube import Tube
+from queue_lua_compat.tubes.tube.tube import Tube
 from queue_lua_compat.tutorial import TutorialQueue
 
 PAGE: Final = 1000

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from iproto_server import Box
-from queue_lua_compat.tubes.consumers import Consumers
-from queue_lua_compat.tubes.sessions import Sessions
 from queue_lua_compat.tubes.statistics import Statistics
+from queue_lua_compat.tubes.system.consumers import Consumers
+from queue_lua_compat.tubes.system.sessions import Sessions
 
 
 class Tubes(dict[str, Any]):

@@ -8,7 +8,7 @@ from typing import Any, Final
 from iproto_server import Application, Box, BoxError
 from queue_lua_compat.tubes.arguments import Procedure, as_procedure, as_text, lua_type, whole
 from queue_lua_compat.tubes.queue import TUBE_PREFIX, Queue
-from queue_lua_compat.tubes.tube import Tube
+from queue_lua_compat.tubes.tube.tube import Tube
 
 METHODS: Final = {
     "put": 2,

@@ -25,17 +25,17 @@ from iproto_server import (
 )
 from queue_lua_compat.policies.options import QUEUE_OPTIONS
 from queue_lua_compat.policies.queue_policy import DEAD_LETTERS, forget_policies
-from queue_lua_compat.tubes import system_spaces
 from queue_lua_compat.tubes.arguments import as_text, lua_text, options_of
-from queue_lua_compat.tubes.consumers import Consumers
 from queue_lua_compat.tubes.context import TubeContext, Tubes
 from queue_lua_compat.tubes.driver import Drivers, TubeDriver
-from queue_lua_compat.tubes.management import ManagedTube
-from queue_lua_compat.tubes.sessions import Sessions, TaskReleases
 from queue_lua_compat.tubes.settings import checked
 from queue_lua_compat.tubes.statistics import Statistics
-from queue_lua_compat.tubes.system_spaces import QUEUE
-from queue_lua_compat.tubes.tube import TaskCallback, Tube
+from queue_lua_compat.tubes.system import system_spaces
+from queue_lua_compat.tubes.system.consumers import Consumers
+from queue_lua_compat.tubes.system.sessions import Sessions, TaskReleases
+from queue_lua_compat.tubes.system.system_spaces import QUEUE
+from queue_lua_compat.tubes.tube.management import ManagedTube
+from queue_lua_compat.tubes.tube.tube import TaskCallback, Tube
 
 logger = logging.getLogger("queue_lua_compat.tubes")
 

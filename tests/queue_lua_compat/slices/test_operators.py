@@ -9,7 +9,7 @@ import pytest
 from bench.workloads.measured_queue import World
 from iproto_server import BoxError
 from iproto_server.server.operators.operator_calls import REPAIRS
-from queue_lua_compat.tubes.management import ManagedTube
+from queue_lua_compat.tubes.tube.management import ManagedTube
 from tests.queue_lua_compat.slices.meter import Meter
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from iproto_server import Box, ManualClock, Timer, Waiter
 from queue_lua_compat.tubes.queue import Queue
-from queue_lua_compat.tubes.tube import Tube
+from queue_lua_compat.tubes.tube.tube import Tube
 from tests.queue_lua_compat.tubes.tubes_server import Client, TubesServer, answered
 
 TUBES = 200

@@ -18,7 +18,7 @@ from queue_lua_compat.tubes.drivers.utube import UtubeDriver
 from queue_lua_compat.tubes.drivers.utubettl import UtubeTtlDriver
 from queue_lua_compat.tubes.procedures import Procedures as QueueProcedures
 from queue_lua_compat.tubes.queue import Queue
-from queue_lua_compat.tubes.tube import Tube
+from queue_lua_compat.tubes.tube.tube import Tube
 from tests.queue_lua_compat.restart import restore, stored_rows
 from tests.queue_lua_compat.slow_journal import SlowJournal
 

@@ -29,7 +29,7 @@ from hypothesis.stateful import (
 from iproto_server import BoxError, ManualClock, Tuple, Waiter
 from queue_lua_compat.tubes.drivers.sub_queues import SubQueues
 from tests.plugins.profiles import examples
-from tests.queue_lua_compat.tubes.sub_queue_model import FOR_EVER, SubQueueModel, Wait
+from tests.queue_lua_compat.tubes.models.sub_queue_model import FOR_EVER, SubQueueModel, Wait
 from tests.queue_lua_compat.tubes.tubes_server import Client, TubesServer
 
 SECOND = 10**6

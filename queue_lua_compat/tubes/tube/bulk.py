@@ -23,7 +23,7 @@ from queue_lua_compat.tubes.arguments import count_of, number
 from queue_lua_compat.tubes.atomic import atomic
 from queue_lua_compat.tubes.context import TubeContext
 from queue_lua_compat.tubes.driver import TAKEN, TASK_ID, TubeDriver
-from queue_lua_compat.tubes.tube_policy import TubePolicy
+from queue_lua_compat.tubes.tube.tube_policy import TubePolicy
 
 logger = logging.getLogger("queue_lua_compat.tubes")
 

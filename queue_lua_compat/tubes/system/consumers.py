@@ -7,7 +7,7 @@ from typing import Any
 
 from iproto_server import Box, Waiter, WaitQueue
 from queue_lua_compat.tubes import timestamps
-from queue_lua_compat.tubes.system_spaces import CONSUMERS, CurrentSpace
+from queue_lua_compat.tubes.system.system_spaces import CONSUMERS, CurrentSpace
 
 
 class Consumers:

@@ -19,7 +19,13 @@ from queue_lua_compat.retries import Retries
 from queue_lua_compat.tubes import timestamps
 from queue_lua_compat.tubes.arguments import as_text
 from queue_lua_compat.tubes.driver import follow, unfollow
-from queue_lua_compat.tubes.system_spaces import QUEUE, SESSION_IDS, SHARED_SESSIONS, TAKEN, CurrentSpace
+from queue_lua_compat.tubes.system.system_spaces import (
+    QUEUE,
+    SESSION_IDS,
+    SHARED_SESSIONS,
+    TAKEN,
+    CurrentSpace,
+)
 
 logger = logging.getLogger("queue_lua_compat.tubes")
 

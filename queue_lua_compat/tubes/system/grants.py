@@ -9,7 +9,7 @@ from typing import Final, Protocol
 
 from iproto_server import Box, BoxError
 from queue_lua_compat.tubes.driver import Options, TubeDriver
-from queue_lua_compat.tubes.system_spaces import (
+from queue_lua_compat.tubes.system.system_spaces import (
     CONSUMERS,
     QUEUE,
     SESSION_IDS,

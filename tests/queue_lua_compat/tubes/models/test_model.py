@@ -27,7 +27,7 @@ from hypothesis.stateful import (
 
 from iproto_server import BoxError, ManualClock, Tuple, Waiter
 from tests.plugins.profiles import examples
-from tests.queue_lua_compat.tubes.tube_model import FOR_EVER, RETRY_AFTER, TubeModel, Wait
+from tests.queue_lua_compat.tubes.models.tube_model import FOR_EVER, RETRY_AFTER, TubeModel, Wait
 from tests.queue_lua_compat.tubes.tubes_server import Client, TubesServer
 
 SECOND = 10**6

@@ -24,7 +24,6 @@ from queue_lua_compat.tubes.arguments import (
     options_of,
 )
 from queue_lua_compat.tubes.atomic import atomic
-from queue_lua_compat.tubes.bulk import BulkCalls
 from queue_lua_compat.tubes.context import TubeContext
 from queue_lua_compat.tubes.driver import (
     BURIED,
@@ -39,11 +38,12 @@ from queue_lua_compat.tubes.driver import (
     unfollow,
     with_state,
 )
-from queue_lua_compat.tubes.grants import grant_to_role, grant_to_user
 from queue_lua_compat.tubes.put_times import PutTimes
-from queue_lua_compat.tubes.system_spaces import QUEUE, CurrentSpace
-from queue_lua_compat.tubes.system_spaces import TAKEN as TAKEN_SPACE
-from queue_lua_compat.tubes.tube_policy import TubePolicy
+from queue_lua_compat.tubes.system.grants import grant_to_role, grant_to_user
+from queue_lua_compat.tubes.system.system_spaces import QUEUE, CurrentSpace
+from queue_lua_compat.tubes.system.system_spaces import TAKEN as TAKEN_SPACE
+from queue_lua_compat.tubes.tube.bulk import BulkCalls
+from queue_lua_compat.tubes.tube.tube_policy import TubePolicy
 from queue_lua_compat.tubes.wait_queues import TAKING, forget_wait_queues, wait_queue_of
 
 logger = logging.getLogger("queue_lua_compat.tubes")

@@ -1,0 +1,1 @@
+"""The spaces that all tubes share, and what they hold: consumers, sessions, privileges."""

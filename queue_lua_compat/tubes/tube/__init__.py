@@ -1,0 +1,1 @@
+"""A tube: its calls, its policy, and what operators do with it."""
