@@ -29,8 +29,8 @@ from iproto_server.client import NotConnected, Queue, QueueError
 from iproto_server.testing.logged_process import LoggedProcess
 from tests.iproto_client import EVAL, EXPRESSION, TUPLE, IprotoClient
 from tests.programs import REPOSITORY, require_program
+from tests.queue_lua_compat.real_tubes import tubes_application
 from tests.real_tarantool import SCRIPT
-from tests.real_tubes import tubes_application
 
 TUBE: Final = "jobs"
 TTR: Final = 5

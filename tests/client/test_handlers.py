@@ -30,7 +30,7 @@ from tests.client.support import (
     wait_until,
 )
 from tests.conftest import StartServer, StartTarantool
-from tests.real_tubes import tubes_application
+from tests.queue_lua_compat.real_tubes import tubes_application
 from tests.running_server import RunningServer
 
 AT_ONCE = Backoff(first=0)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.client.kills import SUBJECTS, Campaign, Report
-from tests.real_tubes import worlds
+from tests.queue_lua_compat.real_tubes import worlds
 
 
 @pytest.mark.slow

@@ -21,7 +21,7 @@ from tests.client.support import (
     tutorial,
 )
 from tests.conftest import StartServer, StartTarantool
-from tests.real_tubes import tubes_application
+from tests.queue_lua_compat.real_tubes import tubes_application
 from tests.running_server import QUEUE_APPLICATION, RunningServer
 
 LOADED = """

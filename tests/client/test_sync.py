@@ -16,7 +16,7 @@ from iproto_server.client.alarm import Alarm
 from iproto_server.client.sync import Queue
 from tests.client.support import EXACT, call, counts, tube_states, tubes, tutorial
 from tests.conftest import StartServer, StartTarantool
-from tests.real_tubes import tubes_application
+from tests.queue_lua_compat.real_tubes import tubes_application
 from tests.running_server import QUEUE_APPLICATION, RunningServer
 
 

@@ -10,11 +10,11 @@ from itertools import count
 
 import pytest
 
-from tests.clients import accounts, features
-from tests.clients.asynctnt_driver import Asynctnt
-from tests.clients.bridge import NetBox, NodeDriver, end_idle_processes
-from tests.clients.driver import ClientError, Driver, OpenDriver, Target
-from tests.clients.tarantool_python import TarantoolPython
+from tests.clients.applications import accounts, features
+from tests.clients.drivers.asynctnt_driver import Asynctnt
+from tests.clients.drivers.bridge import NetBox, NodeDriver, end_idle_processes
+from tests.clients.drivers.driver import ClientError, Driver, OpenDriver, Target
+from tests.clients.drivers.tarantool_python import TarantoolPython
 from tests.conftest import StartTarantool
 from tests.real_tarantool import queue_application
 from tests.running_server import QUEUE_APPLICATION, RunningServer
@@ -23,8 +23,8 @@ OURS = "iproto-server"
 THEIRS = "tarantool"
 APPLICATIONS = [
     QUEUE_APPLICATION,
-    "tests.clients.accounts_application:app",
-    "tests.clients.features_application:app",
+    "tests.clients.applications.accounts_application:app",
+    "tests.clients.applications.features_application:app",
 ]
 
 DRIVERS = [

@@ -23,11 +23,11 @@ from asynctnt.exceptions import (
 from tarantool import dbapi
 from tarantool.error import NetworkError, SslError
 
-from tests.certificates import Certificates
-from tests.clients.accounts import PASSWORD, USER
+from tests.clients.applications.accounts import PASSWORD, USER
 from tests.clients.conftest import APPLICATIONS, OURS
-from tests.clients.connections import AsynctntConnection, rows, with_asynctnt, with_python
-from tests.clients.driver import Row, Target
+from tests.clients.drivers.connections import AsynctntConnection, rows, with_asynctnt, with_python
+from tests.clients.drivers.driver import Row, Target
+from tests.config.certificates import Certificates
 from tests.conftest import StartServer
 from tests.running_server import RunningServer
 

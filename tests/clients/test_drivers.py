@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.clients.accounts import PASSWORD, USER
+from tests.clients.applications.accounts import PASSWORD, USER
 from tests.clients.conftest import OURS, create_space
-from tests.clients.driver import ClientError, Driver, OpenDriver, Row, Target
+from tests.clients.drivers.driver import ClientError, Driver, OpenDriver, Row, Target
 
 ANN: Row = [1, "Ann", 30]
 BOB: Row = [2, "Bob", 40]

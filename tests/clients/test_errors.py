@@ -10,11 +10,11 @@ from asynctnt import IProtoError
 from asynctnt.exceptions import ErrorCode, TarantoolDatabaseError, TarantoolSchemaError
 from tarantool import BoxError
 
-from tests.clients.bridge import NetBox
 from tests.clients.conftest import create_space
-from tests.clients.connections import with_asynctnt, with_python
-from tests.clients.driver import ClientError, Target
-from tests.clients.tarantool_python import TarantoolPython
+from tests.clients.drivers.bridge import NetBox
+from tests.clients.drivers.connections import with_asynctnt, with_python
+from tests.clients.drivers.driver import ClientError, Target
+from tests.clients.drivers.tarantool_python import TarantoolPython
 
 OURSELVES = "iproto_server"
 STORED = BoxError(

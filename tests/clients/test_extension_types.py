@@ -18,8 +18,8 @@ from asynctnt.iproto.protocol import Adjust
 from tarantool import Datetime, Interval, IntervalAdjust
 
 from tests.clients.conftest import new_space
-from tests.clients.connections import rows, with_asynctnt, with_python
-from tests.clients.driver import ClientError, Target
+from tests.clients.drivers.connections import rows, with_asynctnt, with_python
+from tests.clients.drivers.driver import ClientError, Target
 
 Values = list[object]
 

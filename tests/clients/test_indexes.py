@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.clients.bridge import NetBox
 from tests.clients.conftest import create_space
-from tests.clients.connections import rows, with_asynctnt
-from tests.clients.driver import ClientError, Driver, Row, Target
-from tests.clients.tarantool_python import TarantoolPython
+from tests.clients.drivers.bridge import NetBox
+from tests.clients.drivers.connections import rows, with_asynctnt
+from tests.clients.drivers.driver import ClientError, Driver, Row, Target
+from tests.clients.drivers.tarantool_python import TarantoolPython
 
 ANN: Row = [1, "Ann", ["a", "b"], {"city": "Bonn"}]
 BOB: Row = [2, "Bob", ["b"], {"city": "Kiel"}]

@@ -10,11 +10,11 @@ from asynctnt.exceptions import TarantoolDatabaseError, TarantoolSchemaError
 from tarantool.error import NotSupportedError, SchemaError
 
 from iproto_server.protocol.constants import Key, RequestType
-from tests.clients.bridge import NetBox
 from tests.clients.conftest import create_space
-from tests.clients.connections import rows, with_asynctnt, with_python
-from tests.clients.driver import Target
-from tests.clients.tarantool_python import TarantoolPython
+from tests.clients.drivers.bridge import NetBox
+from tests.clients.drivers.connections import rows, with_asynctnt, with_python
+from tests.clients.drivers.driver import Target
+from tests.clients.drivers.tarantool_python import TarantoolPython
 from tests.iproto_client import IprotoClient
 
 ANN = [1, "Ann", 30]

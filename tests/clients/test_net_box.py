@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from iproto_server.testing.logged_process import LoggedProcess
-from tests.clients.bridge import HERE, NetBox
 from tests.clients.conftest import create_space
-from tests.clients.driver import ClientError, Target
-from tests.clients.tarantool_python import TarantoolPython
+from tests.clients.drivers.bridge import HERE, NetBox
+from tests.clients.drivers.driver import ClientError, Target
+from tests.clients.drivers.tarantool_python import TarantoolPython
 from tests.programs import require_program
 
 pytestmark = pytest.mark.real_tarantool

@@ -10,9 +10,9 @@ from uuid import UUID
 import pytest
 from tarantool import Datetime
 
-from tests.clients.bridge import NodeDriver
-from tests.clients.connections import with_python
-from tests.clients.driver import ClientError, Target
+from tests.clients.drivers.bridge import NodeDriver
+from tests.clients.drivers.connections import with_python
+from tests.clients.drivers.driver import ClientError, Target
 
 pytestmark = pytest.mark.node
 

@@ -8,8 +8,8 @@ from contextlib import ExitStack
 
 import pytest
 
-from tests.clients.driver import ClientError, Target
-from tests.clients.perl_box import MODULE, PACKAGE, PerlBox
+from tests.clients.drivers.driver import ClientError, Target
+from tests.clients.drivers.perl_box import MODULE, PACKAGE, PerlBox
 from tests.iproto_client import IprotoClient
 from tests.programs import require_perl_module
 from tests.running_server import RunningServer

@@ -12,10 +12,10 @@ import tarantool
 from tarantool import Mode
 from tarantool.error import ClusterConnectWarning, NotSupportedError, PoolTolopogyError
 
-from tests.clients.accounts import PASSWORD, USER
+from tests.clients.applications.accounts import PASSWORD, USER
 from tests.clients.conftest import APPLICATIONS, OURS
-from tests.clients.connections import with_python
-from tests.clients.driver import Target
+from tests.clients.drivers.connections import with_python
+from tests.clients.drivers.driver import Target
 from tests.conftest import StartServer
 from tests.running_server import RunningServer
 

@@ -10,10 +10,10 @@ import tarantool
 from asynctnt import PushIterator
 from asynctnt.exceptions import TarantoolDatabaseError, TarantoolNotConnectedError
 
-from tests.clients.bridge import NetBox
-from tests.clients.connections import with_asynctnt, with_python
-from tests.clients.driver import ClientError, Target
-from tests.clients.features import TELLTALE
+from tests.clients.applications.features import TELLTALE
+from tests.clients.drivers.bridge import NetBox
+from tests.clients.drivers.connections import with_asynctnt, with_python
+from tests.clients.drivers.driver import ClientError, Target
 
 MESSAGES = [1, "two", [3], {"four": 5}, None, True]
 _gates = count(1)

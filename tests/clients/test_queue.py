@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.clients.bridge import NodeDriver
-from tests.clients.driver import ClientError, Driver, OpenDriver, Target
-from tests.clients.tarantool_python import TarantoolPython
+from tests.clients.drivers.bridge import NodeDriver
+from tests.clients.drivers.driver import ClientError, Driver, OpenDriver, Target
+from tests.clients.drivers.tarantool_python import TarantoolPython
 
 Task = dict[str, Any]
 

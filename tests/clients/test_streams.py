@@ -8,8 +8,8 @@ import pytest
 from asynctnt.api import Isolation
 from asynctnt.exceptions import ErrorCode, TarantoolDatabaseError
 
-from tests.clients.connections import rows, with_asynctnt
-from tests.clients.driver import Target
+from tests.clients.drivers.connections import rows, with_asynctnt
+from tests.clients.drivers.driver import Target
 
 CONFLICT = "Transaction has been aborted by conflict"
 

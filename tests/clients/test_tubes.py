@@ -15,10 +15,10 @@ from itertools import count
 import pytest
 
 from tests.clients.conftest import DRIVERS, OURS, THEIRS
-from tests.clients.driver import ClientError, Driver, OpenDriver, Target
-from tests.clients.tarantool_python import TarantoolPython
+from tests.clients.drivers.driver import ClientError, Driver, OpenDriver, Target
+from tests.clients.drivers.tarantool_python import TarantoolPython
 from tests.conftest import StartTarantool
-from tests.real_tubes import tubes_application, worlds
+from tests.queue_lua_compat.real_tubes import tubes_application, worlds
 from tests.running_server import RunningServer
 
 pytestmark = pytest.mark.parametrize("open_driver", DRIVERS[:3], indirect=True)

@@ -10,7 +10,7 @@ import pytest
 
 from iproto_server.config.address import Address
 from iproto_server.config.tls import TlsParameters
-from tests.certificates import KEY_PASSWORD, Certificates
+from tests.config.certificates import KEY_PASSWORD, Certificates
 
 PAIR = "transport=ssl&ssl_key_file=k&ssl_cert_file=c"
 

@@ -14,7 +14,7 @@ from random import SystemRandom
 from tests.crash.campaign import Campaign
 from tests.crash.moment import EVENTS, Event
 from tests.crash.scale import LONG, SHORT
-from tests.crash.subject import ForkedServer, OurServer, Subject, Tarantool
+from tests.crash.servers.subject import ForkedServer, OurServer, Subject, Tarantool
 
 TOLD_EVERY = 100
 """One of so many short lives is reported."""

@@ -15,15 +15,15 @@ from random import Random
 from time import monotonic, sleep
 
 from iproto_server.testing.logged_process import LoggedProcess
-from tests.crash.audit import Audit
-from tests.crash.checker import Books
-from tests.crash.data_files import FileChecks
-from tests.crash.finding import Finding, Kind
+from tests.crash.checks.audit import Audit
+from tests.crash.checks.checker import Books
+from tests.crash.checks.data_files import FileChecks
+from tests.crash.checks.finding import Finding, Kind
+from tests.crash.checks.torn_write import tear
 from tests.crash.life import live
 from tests.crash.moment import EVENTS, SNAPSHOT_EVENTS, Event, Moment, Pace, draw_settings
 from tests.crash.scale import LONG, Scale
-from tests.crash.subject import Server, Settings, Subject
-from tests.crash.torn_write import tear
+from tests.crash.servers.subject import Server, Settings, Subject
 
 LIVES_OF_A_DATABASE = 15
 """The number of runs before a new, empty directory is used."""

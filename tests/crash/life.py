@@ -7,8 +7,8 @@ import signal
 from random import Random
 
 from tests.crash import schema
-from tests.crash.checker import Books
-from tests.crash.finding import Kind
+from tests.crash.checks.checker import Books
+from tests.crash.checks.finding import Kind
 from tests.crash.loads.builder import Builder
 from tests.crash.loads.clerk import Clerk
 from tests.crash.loads.client import Client, Meter, RowClient, Source
@@ -17,9 +17,9 @@ from tests.crash.loads.trader import Trader
 from tests.crash.loads.worker import Worker
 from tests.crash.loads.writer import Writer
 from tests.crash.moment import Event, Moment, Pace
-from tests.crash.pipeline import Pipeline
 from tests.crash.schema import BALLAST_AT_A_TIME, BUILDER
-from tests.crash.subject import Server
+from tests.crash.servers.pipeline import Pipeline
+from tests.crash.servers.subject import Server
 
 WORKERS = 3
 TRADERS = 4

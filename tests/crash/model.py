@@ -5,11 +5,11 @@ from __future__ import annotations
 from random import Random
 
 from tests.crash import schema
-from tests.crash.audit import Audit, FoundIndex, FoundSpace
 from tests.crash.books.deals import Deal, Deals
 from tests.crash.books.tasks import READY, WAITING
 from tests.crash.books.world import Operation
-from tests.crash.checker import Books
+from tests.crash.checks.audit import Audit, FoundIndex, FoundSpace
+from tests.crash.checks.checker import Books
 from tests.crash.loads.builder import Builder
 from tests.crash.loads.client import Source
 from tests.crash.loads.writer import Writer

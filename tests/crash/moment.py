@@ -14,11 +14,11 @@ from statistics import median
 from time import monotonic
 from typing import Final
 
-from tests.crash.finding import Kind
+from tests.crash.checks.finding import Kind
 from tests.crash.loads.client import Meter
-from tests.crash.pipeline import Pipeline
 from tests.crash.scale import LONG, Scale
-from tests.crash.subject import Server, Settings
+from tests.crash.servers.pipeline import Pipeline
+from tests.crash.servers.subject import Server, Settings
 
 LOOK_EVERY = 0.001
 """Seconds between two checks for a new file."""

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from tests.crash.campaign import Campaign
-from tests.crash.finding import Kind
+from tests.crash.checks.finding import Kind
 from tests.crash.moment import EVENTS, Event
-from tests.crash.subject import OurServer, Tarantool
+from tests.crash.servers.subject import OurServer, Tarantool
 from tests.running_server import QUEUE_APPLICATION
 
 SEED = 2026
 SECONDS = 60
-APPLICATIONS = [QUEUE_APPLICATION, "tests.crash.application:app"]
+APPLICATIONS = [QUEUE_APPLICATION, "tests.crash.servers.application:app"]
 
 
 @pytest.mark.slow

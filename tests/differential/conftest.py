@@ -9,8 +9,8 @@ import pytest
 
 from tests.conftest import StartTarantool
 from tests.differential.both import SUPER_GUEST, Both
-from tests.differential.box_calls import ID, T, rows
-from tests.differential.system_rows import SPACE
+from tests.differential.calls.box_calls import ID, T, rows
+from tests.differential.ddl.system_rows import SPACE
 from tests.iproto_client import IprotoClient
 from tests.real_tarantool import GUEST_IS_SUPER, RealTarantool, queue_application
 from tests.running_server import QUEUE_APPLICATION, RunningServer

@@ -34,7 +34,7 @@ def main() -> int:
     unguided = "mutate the corpus without guidance by coverage, as is necessary under sanitizers"
     parser.add_argument("--unguided", action="store_true", help=unguided)
     arguments = parser.parse_args()
-    targets = arguments.targets or TARGETS
+    targets = arguments.targets or [*TARGETS]
     directory = arguments.corpus or Path(tempfile.mkdtemp(prefix="fuzz-"))
     print(f"corpora in {directory}", flush=True)
     begin = monotonic()

@@ -6,27 +6,27 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Final, NamedTuple
 
-TARGETS: Final = (
-    "frames",
-    "frames15",
-    "requests",
-    "service",
-    "service15",
-    "values",
-    "paths",
-    "updates",
-    "rows",
-    "logs",
-    "recovery",
-    "options",
-    "messages",
-    "keys",
-    "answers",
-    "connections",
-    "replay",
-    "spark_rows",
-)
-"""The modules of this package that have a `TARGET`."""
+TARGETS: Final = {
+    "frames": "tests.fuzz.wire.frames",
+    "frames15": "tests.fuzz.wire.frames15",
+    "requests": "tests.fuzz.wire.requests",
+    "service": "tests.fuzz.wire.service",
+    "service15": "tests.fuzz.wire.service15",
+    "values": "tests.fuzz.wire.values",
+    "paths": "tests.fuzz.spaces.paths",
+    "updates": "tests.fuzz.spaces.updates",
+    "rows": "tests.fuzz.files.rows",
+    "logs": "tests.fuzz.files.logs",
+    "recovery": "tests.fuzz.files.recovery",
+    "options": "tests.fuzz.wire.options",
+    "messages": "tests.fuzz.wire.messages",
+    "keys": "tests.fuzz.spaces.keys",
+    "answers": "tests.fuzz.spaces.answers",
+    "connections": "tests.fuzz.wire.connections",
+    "replay": "tests.fuzz.files.replay",
+    "spark_rows": "tests.fuzz.files.spark_rows",
+}
+"""The modules that have a `TARGET`, by its name."""
 
 
 class Target(NamedTuple):
@@ -47,5 +47,5 @@ class Target(NamedTuple):
 
 def target(name: str) -> Target:
     """Load a target by its name."""
-    loaded: Target = import_module(f"tests.fuzz.{name}").TARGET
+    loaded: Target = import_module(TARGETS.get(name, f"tests.fuzz.{name}")).TARGET
     return loaded

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.interchange.home import Home
+from tests.interchange.database.home import Home
 
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` selects

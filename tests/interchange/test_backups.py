@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.command_line import run
-from tests.interchange.contents import assert_same
-from tests.interchange.home import DIRECTIONS, Home, Server
-from tests.interchange.statements import (
+from tests.interchange.database.contents import assert_same
+from tests.interchange.database.home import DIRECTIONS, Home, Server
+from tests.interchange.database.statements import (
     Statement,
     atomically,
     create_index,

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.interchange.contents import assert_same, read_position
-from tests.interchange.home import DIRECTIONS, OURS, TARANTOOL, Home, Inhabitant, Server
-from tests.interchange.statements import (
+from tests.interchange.database.contents import assert_same, read_position
+from tests.interchange.database.home import DIRECTIONS, OURS, TARANTOOL, Home, Inhabitant, Server
+from tests.interchange.database.statements import (
     atomically,
     call,
     create_index,

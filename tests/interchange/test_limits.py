@@ -7,11 +7,11 @@ from uuid import UUID
 
 import pytest
 
-from tests.interchange.contents import assert_same
-from tests.interchange.home import OURS, TARANTOOL, Home
-from tests.interchange.packing import extension
-from tests.interchange.statements import Statement, create_index, create_space, insert
-from tests.interchange.world import PLAIN
+from tests.interchange.database.contents import assert_same
+from tests.interchange.database.home import OURS, TARANTOOL, Home
+from tests.interchange.database.packing import extension
+from tests.interchange.database.statements import Statement, create_index, create_space, insert
+from tests.interchange.database.world import PLAIN
 
 DATETIME = extension(4, (1_600_000_000).to_bytes(8, "little"))
 

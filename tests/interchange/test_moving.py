@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 import tarantool
 
-from tests.interchange.contents import assert_same
-from tests.interchange.home import DIRECTIONS, OURS, TARANTOOL, Home, Inhabitant, Server
-from tests.interchange.packing import rows_of
-from tests.interchange.statements import (
+from tests.interchange.database.contents import assert_same
+from tests.interchange.database.home import DIRECTIONS, OURS, TARANTOOL, Home, Inhabitant, Server
+from tests.interchange.database.packing import rows_of
+from tests.interchange.database.statements import (
     Statement,
     atomically,
     call,
@@ -20,7 +20,7 @@ from tests.interchange.statements import (
     snapshot,
     update,
 )
-from tests.interchange.world import TEMPORARY, build, change, change_back
+from tests.interchange.database.world import TEMPORARY, build, change, change_back
 
 both_ways = pytest.mark.parametrize("first", DIRECTIONS, ids=lambda who: f"from-{who}")
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.interchange.home import DIRECTIONS, Home, Inhabitant, Server
-from tests.interchange.statements import snapshot
+from tests.interchange.database.home import DIRECTIONS, Home, Inhabitant, Server
+from tests.interchange.database.statements import snapshot
 from tests.real_tarantool import queue_application
 from tests.running_server import QUEUE_APPLICATION
 

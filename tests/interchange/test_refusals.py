@@ -9,8 +9,8 @@ import pytest
 
 from iproto_server.box.catalog.foreign.advice import UNSERVED
 from tests.command_line import refused
-from tests.interchange.home import DIRECTIONS, OURS, TARANTOOL, Home, Server
-from tests.interchange.statements import call, create_index, create_space, insert, snapshot
+from tests.interchange.database.home import DIRECTIONS, OURS, TARANTOOL, Home, Server
+from tests.interchange.database.statements import call, create_index, create_space, insert, snapshot
 
 OTHER_INSTANCE = UUID(int=0x1234567890ABCDEF1234567890ABCDEF)
 

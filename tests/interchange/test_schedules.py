@@ -6,9 +6,9 @@ import time
 
 import pytest
 
-from tests.interchange.contents import assert_same
-from tests.interchange.home import OURS, TARANTOOL, Home, Inhabitant
-from tests.interchange.statements import snapshot
+from tests.interchange.database.contents import assert_same
+from tests.interchange.database.home import OURS, TARANTOOL, Home, Inhabitant
+from tests.interchange.database.statements import snapshot
 from tests.interchange.test_tubes import call, create, tubes_of
 from tests.running_server import QUEUE_APPLICATION
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.interchange.contents import assert_same
-from tests.interchange.home import DIRECTIONS, OURS, TARANTOOL, Home, Inhabitant, Server
-from tests.interchange.statements import (
+from tests.interchange.database.contents import assert_same
+from tests.interchange.database.home import DIRECTIONS, OURS, TARANTOOL, Home, Inhabitant, Server
+from tests.interchange.database.statements import (
     Statement,
     atomically,
     call,

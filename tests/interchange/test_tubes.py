@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.interchange.home import DIRECTIONS, OURS, TARANTOOL, Home, Inhabitant, Server
-from tests.interchange.statements import snapshot
-from tests.real_tubes import tubes_application
+from tests.interchange.database.home import DIRECTIONS, OURS, TARANTOOL, Home, Inhabitant, Server
+from tests.interchange.database.statements import snapshot
+from tests.queue_lua_compat.real_tubes import tubes_application
 
 TUBES_APPLICATION = "queue_lua_compat.tubes:app"
 _FIRST_SPACE = 512

@@ -6,10 +6,10 @@ import random
 
 import pytest
 
-from tests.interchange.contents import assert_same
-from tests.interchange.home import DIRECTIONS, Home, Server
-from tests.interchange.random_client import RandomClient
-from tests.interchange.statements import snapshot
+from tests.interchange.database.contents import assert_same
+from tests.interchange.database.home import DIRECTIONS, Home, Server
+from tests.interchange.database.random_client import RandomClient
+from tests.interchange.database.statements import snapshot
 
 STAYS = 6
 CHANGES = 300

@@ -13,8 +13,8 @@ import tarantool
 from iproto_server.config.address import Address
 from iproto_server.metrics.graphite import GraphiteReporter
 from iproto_server.metrics.graphite_sender import TcpSender, UdpSender
-from tests.carbon import Carbon
 from tests.conftest import StartServer
+from tests.metrics.carbon import Carbon
 from tests.running_server import QUEUE_APPLICATION
 
 pytestmark = pytest.mark.carbon

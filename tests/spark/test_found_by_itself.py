@@ -15,7 +15,7 @@ import pyspark
 import pytest
 
 from tests.programs import REPOSITORY, require_program
-from tests.spark.test_local_cluster import spark_home
+from tests.spark.session.test_local_cluster import spark_home
 from tests.storage.databases import jobs_box, save
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]

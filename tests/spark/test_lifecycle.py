@@ -16,8 +16,8 @@ from pyspark_tarantool.jobs.task_lifetimes import Lifecycle, lifecycle_of
 from pyspark_tarantool.lifecycle import lifecycle
 from pyspark_tarantool.queues import queue_kind
 from tests.iproto_client import IprotoClient
+from tests.queue_lua_compat.real_tubes import tubes_application
 from tests.real_tarantool import RealTarantool, queue_application
-from tests.real_tubes import tubes_application
 from tests.spark.interpreted import interpreted
 from tests.spark.queues.book import Book, Written
 from tests.spark.queues.scripted import (

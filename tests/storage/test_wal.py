@@ -18,8 +18,8 @@ from iproto_server.storage.directory import IN_PROGRESS, find_logs
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.wal import WalMode, WriteAheadLog
 from iproto_server.storage.xlog import Row, RowType, XlogReader
-from tests.faulty_disk import FaultyDisk
 from tests.storage.databases import write_waiting
+from tests.storage.faulty_disk import FaultyDisk
 from tests.storage.files import INSTANCE
 
 NOW = 1700000000.5

@@ -1,6 +1,7 @@
 """Cost of persistence: recovery, snapshots, and throughput with a log, compared with Tarantool.
 
-    python -m bench.scenarios.storage.persistence [--tasks N] [--rounds N] [--quick] [--real-time] [--json FILE]
+    python -m bench.scenarios.storage.persistence [--tasks N] [--rounds N] [--quick] [--real-time]
+        [--json FILE]
 
 Both servers are measured in one run, alternately, and the figures are medians, so that load on the machine
 affects both. Pauses of milliseconds show only on a quiet machine, or with `--real-time`, which gives both

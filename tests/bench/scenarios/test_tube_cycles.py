@@ -14,7 +14,7 @@ from bench.peers.queue_server import OurQueue, QueueServer, module
 from bench.scenarios import echo
 from bench.scenarios.queues.tube_cycles import BLOCK, DRIVERS, TubeDialect, rate
 from bench.workloads.rate import Setting, Shape
-from tests.real_tubes import worlds
+from tests.queue_lua_compat.real_tubes import worlds
 
 
 def answer(body: object) -> bytes:

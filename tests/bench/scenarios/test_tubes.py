@@ -10,7 +10,7 @@ from bench.peers.queue_server import ModuleQueue, OurQueue, QueueContender, Queu
 from bench.scenarios.queues import batches, tubes
 from bench.workloads.consumers import consume
 from tests.programs import require_program
-from tests.real_tubes import CHECKOUT
+from tests.queue_lua_compat.real_tubes import CHECKOUT
 
 
 @pytest.fixture(params=["ours", pytest.param("the module", marks=pytest.mark.real_tarantool)])

@@ -8,7 +8,7 @@ from iproto_server import Box, ErrorCode, Space
 from iproto_server.box.access.access_control import ADMIN, SUPER, Privilege
 from iproto_server.password import fits_salted, salted_hash
 from tests.box.refusal import refusal
-from tests.differential.system_rows import a_function
+from tests.differential.ddl.system_rows import a_function
 
 
 @pytest.fixture

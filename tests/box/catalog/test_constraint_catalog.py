@@ -9,7 +9,7 @@ import pytest
 from iproto_server import Box, ErrorCode, Space
 from tests.box.boxes import new_box, refused, rows
 from tests.box.refusal import refusal
-from tests.differential.system_rows import INDEX, SPACE
+from tests.differential.ddl.system_rows import INDEX, SPACE
 
 PARENT, CHILD = 600, 601
 

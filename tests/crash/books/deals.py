@@ -13,7 +13,7 @@ from enum import Enum
 from typing import Self
 
 from tests.crash import schema
-from tests.crash.finding import Finding, Kind
+from tests.crash.checks.finding import Finding, Kind
 from tests.crash.schema import Row
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tests.crash.finding import Finding, Kind
+from tests.crash.checks.finding import Finding, Kind
 from tests.crash.schema import Row
 
 

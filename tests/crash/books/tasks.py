@@ -15,7 +15,7 @@ from enum import Enum
 from random import Random
 from typing import Any
 
-from tests.crash.finding import Finding, Kind
+from tests.crash.checks.finding import Finding, Kind
 from tests.crash.schema import Row
 
 READY, TAKEN, WAITING = "R", "T", "W"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.crash.books.deals import Deals
-from tests.crash.finding import Finding, Kind
+from tests.crash.checks.finding import Finding, Kind
 from tests.crash.model import Dealings
 from tests.crash.schema import BALANCE, SHARES, Row
 

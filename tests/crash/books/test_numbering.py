@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.crash.books.numbering import Numbering
-from tests.crash.finding import Finding, Kind
+from tests.crash.checks.finding import Finding, Kind
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tests.crash.finding import Finding, Kind
+from tests.crash.checks.finding import Finding, Kind
 
 Place = tuple[str, Any]
 """A space's name and a key; or "space" and a name, for the indexes of the space with that name."""

@@ -6,9 +6,9 @@ from random import Random
 
 from tests.crash import schema
 from tests.crash.books.numbering import Numbering
-from tests.crash.finding import Kind
+from tests.crash.checks.finding import Kind
 from tests.crash.loads.client import Client, Meter
-from tests.crash.pipeline import Pipeline, Reply
+from tests.crash.servers.pipeline import Pipeline, Reply
 from tests.iproto_client import DELETE, INDEX_ID, INSERT, KEY, SPACE_ID, TUPLE
 
 ROWS_MAX = 200

@@ -10,8 +10,8 @@ from random import Random
 from typing import Any
 
 from tests.crash.books.world import Operation, World, shown
-from tests.crash.finding import Finding, Kind
-from tests.crash.pipeline import Pipeline, Reply
+from tests.crash.checks.finding import Finding, Kind
+from tests.crash.servers.pipeline import Pipeline, Reply
 
 
 class Meter:

@@ -8,11 +8,11 @@ from typing import Any
 
 from tests.crash import schema
 from tests.crash.books.deals import Deals
-from tests.crash.finding import Kind
+from tests.crash.checks.finding import Kind
 from tests.crash.loads.client import Meter
 from tests.crash.loads.trader import TRANSACTION_CONFLICT
-from tests.crash.pipeline import Pipeline, Reply, Stream
 from tests.crash.schema import Row
+from tests.crash.servers.pipeline import Pipeline, Reply, Stream
 from tests.iproto_client import BEGIN, COMMIT, INDEX_ID, ITERATOR, KEY, LIMIT, SELECT, SPACE_ID
 
 _ALL = 2

@@ -13,11 +13,11 @@ from typing import Any, Final
 from tests.crash import schema
 from tests.crash.books.deals import Deal, Deals
 from tests.crash.books.world import shown
-from tests.crash.finding import Kind
+from tests.crash.checks.finding import Kind
 from tests.crash.loads.client import Meter
-from tests.crash.pipeline import Pipeline, Reply, Stream
 from tests.crash.schema import Row
-from tests.crash.subject import Server
+from tests.crash.servers.pipeline import Pipeline, Reply, Stream
+from tests.crash.servers.subject import Server
 from tests.iproto_client import (
     BEGIN,
     CALL,

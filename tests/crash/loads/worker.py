@@ -11,9 +11,9 @@ from typing import Any
 
 from tests.crash.books.tasks import Task, Tasks
 from tests.crash.books.world import shown
-from tests.crash.finding import Kind
+from tests.crash.checks.finding import Kind
 from tests.crash.loads.client import Client, Meter
-from tests.crash.pipeline import Pipeline, Reply
+from tests.crash.servers.pipeline import Pipeline, Reply
 from tests.iproto_client import CALL, FUNCTION_NAME, TUPLE
 
 TASKS_MAX = 400

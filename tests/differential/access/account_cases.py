@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.differential.ddl_world import (
+from tests.differential.ddl.ddl_world import (
     ANN,
     EMPTY,
     FILLED,
@@ -16,8 +16,7 @@ from tests.differential.ddl_world import (
     READER,
     WRITER,
 )
-from tests.differential.login import SECRET
-from tests.differential.system_rows import (
+from tests.differential.ddl.system_rows import (
     ADMIN,
     ALL,
     EXECUTE,
@@ -38,6 +37,7 @@ from tests.differential.system_rows import (
     update,
     upsert,
 )
+from tests.differential.login import SECRET
 
 USERS: list[Request | list[Request]] = [
     insert(USER, a_user()),

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from tests.differential.login import SECRET
-from tests.differential.system_rows import (
+from tests.differential.ddl.system_rows import (
     ADMIN,
     ALTER,
     CREATE,
@@ -40,6 +39,7 @@ from tests.differential.system_rows import (
     update,
     upsert,
 )
+from tests.differential.login import SECRET
 
 SHARED, OWNED = 820, 821
 """A space of admin's, and one of the user "owner"."""

@@ -27,8 +27,7 @@ from tests.differential.access.subjects import (
     world,
 )
 from tests.differential.both import SUPER_GUEST, Both, outcome
-from tests.differential.login import authenticate
-from tests.differential.system_rows import (
+from tests.differential.ddl.system_rows import (
     ADMIN,
     ALL,
     EXECUTE,
@@ -56,6 +55,7 @@ from tests.differential.system_rows import (
     set_field,
     update,
 )
+from tests.differential.login import authenticate
 from tests.iproto_client import CALL, FUNCTION_NAME, TUPLE, Answer, IprotoClient
 from tests.real_tarantool import GUEST_IS_SUPER, RealTarantool
 from tests.running_server import RunningServer

@@ -10,7 +10,7 @@ import pytest
 
 from tests.differential.access.test_access_matrix import Pair, asked, pair
 from tests.differential.access.world import REBUILD, SUBJECT, SYSTEM_SPACES
-from tests.differential.system_rows import (
+from tests.differential.ddl.system_rows import (
     ALTER,
     CREATE,
     DROP,

@@ -32,8 +32,7 @@ from tests.differential.access.world import (
     WORLD,
 )
 from tests.differential.both import SUPER_GUEST, Both, outcome
-from tests.differential.login import authenticate
-from tests.differential.system_rows import (
+from tests.differential.ddl.system_rows import (
     EXECUTE,
     FUNC,
     GUEST,
@@ -50,6 +49,7 @@ from tests.differential.system_rows import (
     replace,
     set_field,
 )
+from tests.differential.login import authenticate
 from tests.iproto_client import CALL, SELECT, SPACE_ID, Answer, IprotoClient
 from tests.real_tarantool import GUEST_IS_SUPER, RealTarantool
 from tests.running_server import RunningServer

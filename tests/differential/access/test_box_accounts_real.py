@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.differential.both import Both
-from tests.differential.box_calls import ID, T, of, rows
-from tests.differential.system_rows import PRIV, USER
+from tests.differential.calls.box_calls import ID, T, of, rows
+from tests.differential.ddl.system_rows import PRIV, USER
 
 ACCOUNTS: list[tuple[Any, ...]] = [
     *of(

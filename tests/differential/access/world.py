@@ -5,8 +5,7 @@ There are two objects of each kind: admin's, and the subject's own. Definitions 
 
 from __future__ import annotations
 
-from tests.differential.login import SECRET
-from tests.differential.system_rows import (
+from tests.differential.ddl.system_rows import (
     ADMIN,
     ALTER,
     COLLATION,
@@ -50,6 +49,7 @@ from tests.differential.system_rows import (
     update,
     upsert,
 )
+from tests.differential.login import SECRET
 
 SUBJECT, ROLE, OUTER_ROLE = 900, 940, 941
 """The user that has the right, a role through which it has it, and a role through which it has that role."""

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import msgpack
 
-from tests.differential.random.packing import readable
 from tests.differential.random.request import Request
+from tests.differential.random.values.packing import readable
 from tests.iproto_client import DATA, ERROR, ERROR_24, REQUEST_TYPE, SCHEMA_VERSION, SYNC
 
 _STACK: Final = 0

@@ -11,12 +11,12 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis.errors import Flaky
 
 from tests.differential.random.answer import Inspection
+from tests.differential.random.cases.starting import NotStarted, fault_after
 from tests.differential.random.comparison import Comparison, Difference
-from tests.differential.random.draws import drawn
 from tests.differential.random.groups import GROUPS
 from tests.differential.random.request import Request
 from tests.differential.random.servers import INDEX_CHECK, Servers, TarantoolGone
-from tests.differential.random.starting import NotStarted, fault_after
+from tests.differential.random.values.draws import drawn
 
 _CASES: Final = 150
 """The maximum number of cases of a round: Hypothesis remembers them to avoid repetitions."""

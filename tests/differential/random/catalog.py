@@ -6,10 +6,7 @@ from typing import Any, Final
 
 import msgpack
 
-from tests.differential.random.answer import Answer
-from tests.differential.random.request import Request
-from tests.differential.random.sessions import Sessions
-from tests.differential.system_rows import (
+from tests.differential.ddl.system_rows import (
     ALL,
     CK_CONSTRAINT,
     CLUSTER,
@@ -28,6 +25,9 @@ from tests.differential.system_rows import (
     TRUNCATE,
     USER,
 )
+from tests.differential.random.answer import Answer
+from tests.differential.random.request import Request
+from tests.differential.random.sessions import Sessions
 from tests.iproto_client import (
     DATA,
     DELETE,

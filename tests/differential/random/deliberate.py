@@ -25,9 +25,9 @@ from typing import Final, NamedTuple
 
 import msgpack
 
+from tests.differential.ddl.system_rows import CLUSTER, FUNC, INDEX, PRIV, SCHEMA, SEQUENCE_DATA, SPACE, USER
 from tests.differential.random.answer import Reply
 from tests.differential.random.request import Request
-from tests.differential.system_rows import CLUSTER, FUNC, INDEX, PRIV, SCHEMA, SEQUENCE_DATA, SPACE, USER
 from tests.iproto_client import AUTH
 
 _SIGNED_POSITIVE: Final = re.compile(rb"[\xd0-\xd3][\x00-\x7f]")

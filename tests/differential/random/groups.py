@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from tests.differential.random import (
+from tests.differential.random.cases import (
     changes,
     definitions,
     malformed,
@@ -18,8 +18,8 @@ from tests.differential.random import (
     system,
     updates,
 )
-from tests.differential.random.draws import Draws
 from tests.differential.random.request import Request
+from tests.differential.random.values.draws import Draws
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from tests.differential import system_rows
-from tests.differential.random.packing import Packed, pack, readable
+from tests.differential.ddl import system_rows
+from tests.differential.random.values.packing import Packed, pack, readable
 from tests.iproto_client import (
     AUTH,
     CALL,

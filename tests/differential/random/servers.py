@@ -10,12 +10,12 @@ from typing import Final
 
 import msgpack
 
+from tests.differential.ddl.system_rows import SPACE, a_space, delete, insert, set_field
 from tests.differential.random.answer import Answer, Reply
 from tests.differential.random.application import INDEX_FAULTS, LUA
 from tests.differential.random.catalog import Catalog
 from tests.differential.random.request import Request
 from tests.differential.random.sessions import Sessions
-from tests.differential.system_rows import SPACE, a_space, delete, insert, set_field
 from tests.iproto_client import CALL, DATA, FUNCTION_NAME, TUPLE
 from tests.real_tarantool import RealTarantool
 from tests.running_server import RunningServer

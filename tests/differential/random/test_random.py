@@ -10,15 +10,15 @@ from random import SystemRandom
 import pytest
 
 from iproto_server import Box
+from tests.differential.ddl.system_rows import INDEX, SPACE, a_space, an_index, insert, set_field
 from tests.differential.random import application, campaign
 from tests.differential.random.answer import Answer, Reply
 from tests.differential.random.campaign import Campaign
+from tests.differential.random.cases.starting import NotStarted
 from tests.differential.random.comparison import Comparison
 from tests.differential.random.groups import GROUPS
 from tests.differential.random.request import Request
 from tests.differential.random.servers import Servers
-from tests.differential.random.starting import NotStarted
-from tests.differential.system_rows import INDEX, SPACE, a_space, an_index, insert, set_field
 from tests.iproto_client import DELETE, KEY
 from tests.programs import require_program
 

@@ -17,7 +17,7 @@ from tests.differential.tubes.conversation import PAUSE, Step, conversations
 from tests.differential.tubes.deliberate import DELIBERATE
 from tests.differential.tubes.sides import Outcome, Side
 from tests.plugins.profiles import examples
-from tests.real_tubes import tubes_application
+from tests.queue_lua_compat.real_tubes import tubes_application
 from tests.running_server import RunningServer
 
 TUBES_APPLICATION = "queue_lua_compat.tubes:app"

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from iproto_server.protocol.framing import FrameTooLargeError, FramingError
 from iproto_server.protocol.tarantool15 import FrameDecoder15
-from tests.box15_client import PING, frame, u32
+from tests.protocol.tarantool15.box15_client import PING, frame, u32
 
 FRAMES = [frame(PING, b"", 1), frame(17, b"x" * 70, 2), frame(13, b"", 3), frame(0xFFFFFFFF, b"y", 4)]
 

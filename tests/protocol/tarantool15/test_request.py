@@ -18,7 +18,7 @@ from iproto_server.protocol.tarantool15 import (
     decode_header,
 )
 from iproto_server.protocol.tarantool15.request import FieldReader
-from tests.box15_client import (
+from tests.protocol.tarantool15.box15_client import (
     CALL,
     DELETE,
     DELETE_1_3,

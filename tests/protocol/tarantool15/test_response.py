@@ -20,7 +20,7 @@ from iproto_server.protocol.tarantool15 import (
 from iproto_server.protocol.tarantool15 import response as response_module
 from iproto_server.protocol.tarantool15.response import answered_request, encode_length, encode_tuple
 from iproto_server.protocol.tarantool15.return_code import RETURN_CODES
-from tests.box15_client import answer_of, varint
+from tests.protocol.tarantool15.box15_client import answer_of, varint
 
 DOCUMENT = Path(__file__).resolve().parents[3] / "docs" / "PROTOCOL.md"
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.protocol.tarantool15 import apply_operations, decode_operations
-from tests.box15_client import operation, splice, u32, u64
+from tests.protocol.tarantool15.box15_client import operation, splice, u32, u64
 
 SET, ADD, AND, XOR, OR, SPLICE, DELETE, INSERT, SUBTRACT, DELETE_MANY = range(10)
 ROW = [b"key", u32(100), b"hello", u64(2**40)]

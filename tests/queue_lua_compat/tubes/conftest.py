@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from iproto_server import ManualClock
+from tests.queue_lua_compat.real_tubes import tubes_application, worlds
 from tests.queue_lua_compat.tubes.tubes_server import Client, TubesServer
 from tests.queue_lua_compat.tubes.world import World
 from tests.real_tarantool import RealTarantool
-from tests.real_tubes import tubes_application, worlds
 from tests.running_server import RunningServer
 
 TUBES_APPLICATION = "queue_lua_compat.tubes:app"

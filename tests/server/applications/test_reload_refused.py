@@ -7,7 +7,6 @@ from textwrap import dedent
 import pytest
 
 from iproto_server import Application, BoxError
-from tests.faulty_disk import WAL_IO
 from tests.iproto_client import (
     BEGIN,
     CALL,
@@ -17,6 +16,7 @@ from tests.iproto_client import (
 )
 from tests.server.applications.reloadable import SPACE, Reloadable, code, failure_of_reload, send_call
 from tests.server.in_process import ServerInProcess
+from tests.storage.faulty_disk import WAL_IO
 
 __all__ = ["code"]
 

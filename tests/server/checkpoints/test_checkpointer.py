@@ -25,9 +25,9 @@ from iproto_server.storage.snapshot import SnapshotWriter
 from iproto_server.storage.storage import Storage, StorageOptions
 from iproto_server.storage.wal import WalMode
 from iproto_server.storage.xlog import FileType
-from tests.faulty_disk import FaultyDisk
 from tests.real_tarantool import RealTarantool
 from tests.server.in_process import ServerInProcess
+from tests.storage.faulty_disk import FaultyDisk
 
 HOUR = 3600.0
 LARGE = 20_000

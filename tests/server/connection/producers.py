@@ -15,7 +15,7 @@ import threading
 from pathlib import Path
 from typing import Self
 
-from tests.certificates import Certificates
+from tests.config.certificates import Certificates
 from tests.iproto_client import CALL, FUNCTION_NAME, TUPLE, IprotoClient, frame
 from tests.running_server import RunningServer
 

@@ -14,8 +14,8 @@ from typing import Any
 import uvloop
 
 from iproto_server import Application, Box, Waiter, WaitQueue
-from tests.box15_client import Client15
 from tests.iproto_client import CALL, FUNCTION_NAME, TUPLE, IprotoClient
+from tests.protocol.tarantool15.box15_client import Client15
 from tests.server.in_process import ServerInProcess
 
 NET_MSG_MAX = 4

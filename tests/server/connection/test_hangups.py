@@ -15,12 +15,12 @@ from iproto_server.config.address import Address
 from iproto_server.native._native import REQUESTS_AT_ONCE
 from iproto_server.server.connection import connection as module
 from iproto_server.server.connection import fair_scheduler
-from tests.box15_client import CALL as CALL_15
-from tests.box15_client import PING as PING_15
-from tests.box15_client import Client15, call_body
-from tests.certificates import Certificates
+from tests.config.certificates import Certificates
 from tests.conftest import StartServer
 from tests.iproto_client import CALL, FUNCTION_NAME, PING, TUPLE, IprotoClient, frame
+from tests.protocol.tarantool15.box15_client import CALL as CALL_15
+from tests.protocol.tarantool15.box15_client import PING as PING_15
+from tests.protocol.tarantool15.box15_client import Client15, call_body
 from tests.server.connection.service import (
     NET_MSG_MAX,
     Client,

@@ -14,10 +14,7 @@ import pytest
 from iproto_server.config.address import Address
 from iproto_server.server.connection import connection as module
 from iproto_server.server.connection import fair_scheduler
-from tests.box15_client import CALL as CALL_15
-from tests.box15_client import Client15, call_body, u32
-from tests.box15_client import frame as frame_15
-from tests.certificates import Certificates
+from tests.config.certificates import Certificates
 from tests.conftest import StartServer
 from tests.iproto_client import (
     BEGIN,
@@ -31,6 +28,9 @@ from tests.iproto_client import (
     IprotoClient,
     frame,
 )
+from tests.protocol.tarantool15.box15_client import CALL as CALL_15
+from tests.protocol.tarantool15.box15_client import Client15, call_body, u32
+from tests.protocol.tarantool15.box15_client import frame as frame_15
 from tests.server.connection.producers import Producers
 from tests.server.connection.service import (
     NET_MSG_MAX,

@@ -16,8 +16,8 @@ from cryptography import x509
 from iproto_server import Application
 from iproto_server.config.address import Address
 from iproto_server.server.connection import listener
-from tests.certificates import Certificates
 from tests.command_line import run
+from tests.config.certificates import Certificates
 from tests.conftest import StartServer
 from tests.iproto_client import AUTH, CALL, FUNCTION_NAME, ID, PING, TUPLE, USER_NAME, IprotoClient
 from tests.running_server import RunningServer

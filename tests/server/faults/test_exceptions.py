@@ -8,8 +8,6 @@ from pathlib import Path
 import pytest
 import uvloop
 
-from tests.box15_client import CALL as CALL_15
-from tests.box15_client import Client15, call_body
 from tests.command_line import run_process
 from tests.iproto_client import (
     AUTH,
@@ -22,6 +20,8 @@ from tests.iproto_client import (
     USER_NAME,
     IprotoClient,
 )
+from tests.protocol.tarantool15.box15_client import CALL as CALL_15
+from tests.protocol.tarantool15.box15_client import Client15, call_body
 from tests.running_server import RunningServer
 from tests.server.conftest import Connect
 from tests.server.faults import raising_application

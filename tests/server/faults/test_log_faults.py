@@ -10,7 +10,6 @@ import pytest
 
 from iproto_server import Application, Box, Waiter, WaitQueue
 from iproto_server.protocol.constants import Key
-from tests.faulty_disk import WAL_IO
 from tests.iproto_client import (
     CALL,
     FUNCTION_NAME,
@@ -22,6 +21,7 @@ from tests.iproto_client import (
     frame,
 )
 from tests.server.in_process import ServerInProcess, Start, queue_servers
+from tests.storage.faulty_disk import WAL_IO
 
 SPACE = 700
 

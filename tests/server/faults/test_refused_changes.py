@@ -13,7 +13,6 @@ import pytest
 from iproto_server import Application, Box, Waiter, WaitQueue
 from iproto_server.storage.directory import list_files
 from iproto_server.storage.xlog import FileType
-from tests.faulty_disk import WAL_IO
 from tests.iproto_client import (
     CALL,
     DELETE,
@@ -28,6 +27,7 @@ from tests.iproto_client import (
     frame,
 )
 from tests.server.in_process import ServerInProcess, Start, queue_servers
+from tests.storage.faulty_disk import WAL_IO
 
 KEPT, SCRATCH = 700, 701
 

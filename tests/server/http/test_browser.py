@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.browser import Browser
 from tests.iproto_client import IprotoClient
 from tests.running_server import QUEUE_APPLICATION, RunningServer
+from tests.server.http.browser import Browser
 from tests.server.http.dashboard_application import PASSWORD
 from tests.server.http.http_client import HTTP, http_port
 

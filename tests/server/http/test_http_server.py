@@ -19,8 +19,8 @@ from iproto_server.server.connection.server_state import ServerState
 from iproto_server.server.http import http_connection, pacing
 from iproto_server.server.stats.readiness import Readiness
 from iproto_server.storage.wal import WriteAheadLog
-from tests.certificates import Certificates
 from tests.command_line import refused
+from tests.config.certificates import Certificates
 from tests.conftest import StartServer
 from tests.iproto_client import IprotoClient
 from tests.running_server import RunningServer

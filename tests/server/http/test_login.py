@@ -16,7 +16,7 @@ from iproto_server.config.address import Address
 from iproto_server.server.http import login
 from iproto_server.server.http.guards import KnownHosts
 from iproto_server.server.http.login import Logins
-from tests.certificates import Certificates
+from tests.config.certificates import Certificates
 from tests.conftest import StartServer
 from tests.iproto_client import IprotoClient
 from tests.running_server import QUEUE_APPLICATION, RunningServer

@@ -12,9 +12,9 @@ import pytest
 from iproto_server.tools.dashboard import shipped
 from tests.conftest import StartServer
 from tests.iproto_client import IprotoClient
-from tests.prometheus import JOB, Prometheus, promtool
 from tests.running_server import QUEUE_APPLICATION, RunningServer
 from tests.server.http.http_client import HTTP, http_port, metrics, request
+from tests.server.http.prometheus import JOB, Prometheus, promtool
 from tests.tools.test_dashboard import panels, queried, rules
 
 pytestmark = pytest.mark.prometheus

@@ -21,9 +21,9 @@ from iproto_server.server.connection.connection import Connection
 from iproto_server.server.limits import admission as module
 from iproto_server.server.limits.admission import Admission
 from iproto_server.server.limits.rate_limited_log import RateLimitedLog
-from tests.box15_client import Client15
-from tests.certificates import Certificates
+from tests.config.certificates import Certificates
 from tests.iproto_client import AUTH, PING, TUPLE, USER_NAME, Answer, IprotoClient
+from tests.protocol.tarantool15.box15_client import Client15
 from tests.server.in_process import ServerInProcess
 
 SYSTEM = 115

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from iproto_server.protocol.constants import RequestType
-from tests.box15_client import Client15
 from tests.iproto_client import IprotoClient
+from tests.protocol.tarantool15.box15_client import Client15
 from tests.running_server import RunningServer
 from tests.server.conftest import APPLICATION
 from tests.server.login import log_in

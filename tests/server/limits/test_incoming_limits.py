@@ -17,8 +17,8 @@ from iproto_server.config.address import Address
 from iproto_server.protocol.constants import Key, RequestType
 from iproto_server.server.connection.states import Wait
 from iproto_server.server.limits.connection_deadlines import TICK
-from tests.box15_client import PING, Client15
 from tests.iproto_client import IprotoClient, frame
+from tests.protocol.tarantool15.box15_client import PING, Client15
 from tests.server.in_process import ServerInProcess
 from tests.server.login import auth_frame, log_in
 

@@ -10,9 +10,6 @@ from pathlib import Path
 import pytest
 
 from iproto_server.box.memtx.memory_budget import budget
-from tests.box15_client import INSERT as INSERT_15
-from tests.box15_client import PING as PING_15
-from tests.box15_client import Client15, insert_body, u64
 from tests.conftest import StartServer
 from tests.iproto_client import (
     DELETE,
@@ -27,6 +24,9 @@ from tests.iproto_client import (
     Answer,
     IprotoClient,
 )
+from tests.protocol.tarantool15.box15_client import INSERT as INSERT_15
+from tests.protocol.tarantool15.box15_client import PING as PING_15
+from tests.protocol.tarantool15.box15_client import Client15, insert_body, u64
 from tests.running_server import RunningServer
 from tests.server.in_process import ServerInProcess
 from tests.server.limits.memory_application import SPACE, app

@@ -23,8 +23,8 @@ from iproto_server.protocol.constants import Key, RequestType
 from iproto_server.server.connection.connection import Connection
 from iproto_server.server.limits.rate_limited_log import RateLimitedLog
 from iproto_server.server.limits.unsent_limit import SCAN_TICKS, STALL_TICKS, TICK, UnsentLimit
-from tests.box15_client import Client15, select_body
 from tests.iproto_client import IprotoClient, frame
+from tests.protocol.tarantool15.box15_client import Client15, select_body
 from tests.server.in_process import ServerInProcess
 
 MEBIBYTE = 2**20

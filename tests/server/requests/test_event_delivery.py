@@ -12,7 +12,6 @@ from typing import Any, Protocol
 import pytest
 
 from iproto_server import Application, Box
-from tests.faulty_disk import WAL_IO
 from tests.iproto_client import (
     CALL,
     CHUNK,
@@ -28,6 +27,7 @@ from tests.iproto_client import (
     IprotoClient,
 )
 from tests.server.in_process import ServerInProcess
+from tests.storage.faulty_disk import WAL_IO
 
 gate = asyncio.Event()
 

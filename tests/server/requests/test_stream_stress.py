@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from iproto_server import Application, Box, BoxError, Tuple
-from tests.crash.pipeline import Pipeline, Reply, Stream
+from tests.crash.servers.pipeline import Pipeline, Reply, Stream
 from tests.iproto_client import (
     BEGIN,
     COMMIT,

@@ -14,7 +14,11 @@ import pytest
 
 from iproto_server.config.address import Address
 from iproto_server.config.config import ConfigError, load_config
-from tests.box15_client import (
+from tests.command_line import refused
+from tests.config.certificates import Certificates
+from tests.conftest import StartServer
+from tests.iproto_client import IprotoClient
+from tests.protocol.tarantool15.box15_client import (
     CALL,
     PING,
     RETURN_TUPLE,
@@ -25,10 +29,6 @@ from tests.box15_client import (
     operation,
     u32,
 )
-from tests.certificates import Certificates
-from tests.command_line import refused
-from tests.conftest import StartServer
-from tests.iproto_client import IprotoClient
 from tests.running_server import RunningServer
 from tests.server.in_process import ServerInProcess
 from tests.server.tarantool15.application15 import PLAIN, app

@@ -25,7 +25,7 @@ from iproto_server.server.tarantool15.fields import (
     text_or_bytes,
     value_of,
 )
-from tests.box15_client import packed_tuple, u32, u64
+from tests.protocol.tarantool15.box15_client import packed_tuple, u32, u64
 
 SIGNED = (FieldType.INTEGER, FieldType.NUMBER)
 

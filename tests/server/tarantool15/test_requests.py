@@ -9,7 +9,8 @@ from contextlib import ExitStack
 
 import pytest
 
-from tests.box15_client import (
+from tests.iproto_client import IprotoClient
+from tests.protocol.tarantool15.box15_client import (
     ADD,
     CALL,
     DELETE_1_3,
@@ -27,7 +28,6 @@ from tests.box15_client import (
     u32,
     u64,
 )
-from tests.iproto_client import IprotoClient
 from tests.running_server import RunningServer
 from tests.server.tarantool15.application15 import NULLABLE, PAIRS, PLAIN, RESULTS, TYPED
 

@@ -15,8 +15,8 @@ import pytest
 
 from iproto_server.program_version import PROGRAM_VERSION
 from iproto_server.text.counting import counted
-from tests.certificates import Certificates
 from tests.command_line import Outcome, run
+from tests.config.certificates import Certificates
 from tests.conftest import StartServer, StartTarantool
 from tests.differential.login import PASSWORD
 from tests.iproto_client import IprotoClient

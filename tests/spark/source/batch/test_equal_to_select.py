@@ -18,9 +18,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql.datasource import EqualTo
 
 from iproto_server.codec.msgpack import Datetime, Interval, pack, unpack
-from tests.interchange.home import OURS, TARANTOOL, Home
-from tests.interchange.packing import Packed, extension, float32, long_form
-from tests.interchange.statements import Statement, call, create_index, insert, snapshot
+from tests.interchange.database.home import OURS, TARANTOOL, Home
+from tests.interchange.database.packing import Packed, extension, float32, long_form
+from tests.interchange.database.statements import Statement, call, create_index, insert, snapshot
 from tests.spark.source.reading import Read
 
 pytestmark = pytest.mark.real_tarantool

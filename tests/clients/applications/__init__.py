@@ -1,0 +1,1 @@
+"""What the servers of these tests serve: users and procedures."""

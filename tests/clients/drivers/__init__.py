@@ -1,0 +1,1 @@
+"""The client libraries, with one interface for all tests."""

@@ -1,0 +1,1 @@
+"""What is checked after a kill: contents and files."""

@@ -1,0 +1,1 @@
+"""Functions under `box.` on both servers."""

@@ -1,0 +1,1 @@
+"""DDL on both servers."""

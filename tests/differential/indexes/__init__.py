@@ -1,0 +1,1 @@
+"""Indexes of all kinds on both servers."""

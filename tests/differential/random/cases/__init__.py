@@ -1,0 +1,1 @@
+"""The cases of each group of requests."""

@@ -1,0 +1,1 @@
+"""Random values, their encodings, and the spaces that hold them."""

@@ -1,0 +1,1 @@
+"""Sequences on both servers."""

@@ -1,0 +1,276 @@
+"""Requests about sequences: definitions, values, calls that create them, rights to them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.differential.ddl.system_rows import (
+    ADMIN,
+    PRIV,
+    SEQUENCE,
+    SEQUENCE_DATA,
+    SPACE_SEQUENCE,
+    USER,
+    VSEQUENCE,
+    Request,
+    a_privilege,
+    a_sequence,
+    call,
+    delete,
+    insert,
+    replace,
+    select,
+    set_field,
+    update,
+    upsert,
+)
+from tests.differential.sequences.sequence_world import (
+    ANN,
+    ANNS,
+    CURRENT_UP,
+    MAX,
+    MIN,
+    NEW,
+    NEXT_UP,
+    PLAIN,
+    SUE,
+    UP,
+    attach,
+)
+
+DEFINITIONS: list[list[Request]] = [
+    [insert(SEQUENCE, row)]
+    for row in (
+        a_sequence(),
+        a_sequence(owner=ANN),
+        a_sequence(owner=9999),
+        a_sequence(cache=-5),
+        a_sequence(cycle=True),
+        [*a_sequence(), "more"],
+        a_sequence()[:8],
+        a_sequence(0, "zero"),
+        a_sequence("x"),
+        a_sequence(UP),
+        a_sequence(name="up"),
+        a_sequence(name=""),
+        a_sequence(name="a\nb"),
+        a_sequence(name="x" * 65000),
+        a_sequence(name="x" * 65001),
+        a_sequence(name=7),
+        a_sequence(step=0),
+        a_sequence(step=0, least=9, greatest=1),
+        a_sequence(least=9, greatest=1),
+        a_sequence(least=1, greatest=1),
+        a_sequence(start=0),
+        a_sequence(start=101),
+        a_sequence(step=-1),
+        a_sequence(step=1.5),
+        a_sequence(step=MAX, least=MIN, greatest=MAX, start=MIN),
+        a_sequence(step=MIN, least=MIN, greatest=MAX, start=MAX),
+        *(a_sequence(**{option: MAX + 1}) for option in ("step", "greatest", "start", "cache")),
+        a_sequence(least=2**64 - 1, greatest=2**64 - 1, start=2**64 - 1),
+        a_sequence(cycle=1),
+        [],
+    )
+] + [
+    [
+        set_field(SEQUENCE, [UP], 2, "renamed"),
+        call("box.sequence.renamed:next"),
+        call("box.sequence.up:next"),
+    ],
+    [set_field(SEQUENCE, [UP], 2, "down")],
+    [set_field(SEQUENCE, [UP], 2, "")],
+    [set_field(SEQUENCE, [UP], 3, 0)],
+    [set_field(SEQUENCE, [UP], 4, 6)],
+    [set_field(SEQUENCE, [UP], 6, 6)],
+    [set_field(SEQUENCE, [UP], 0, NEW)],
+    [set_field(SEQUENCE, [NEW], 3, 0)],
+    [replace(SEQUENCE, a_sequence(UP, "up", least=50, start=50)), call("box.sequence.up:next")],
+    [upsert(SEQUENCE, a_sequence(UP, "up"), ["=", 3, 3]), *[call("box.sequence.up:next")] * 3],
+    [upsert(SEQUENCE, a_sequence(), ["=", 3, 3]), *[call("box.sequence.new:next")] * 3],
+    [delete(SEQUENCE, UP), call("box.sequence.up:next"), insert(SEQUENCE, a_sequence(UP, "up"))],
+    [delete(SEQUENCE, NEW)],
+    [call("box.sequence.up:next"), delete(SEQUENCE, UP), delete(SEQUENCE_DATA, UP), delete(SEQUENCE, UP)],
+    [attach(PLAIN, UP), delete(SEQUENCE, UP), delete(SPACE_SEQUENCE, PLAIN), delete(SEQUENCE, UP)],
+    [insert(PRIV, a_privilege(ANN, "sequence", UP)), delete(SEQUENCE, UP)],
+    [
+        call("box.sequence.up:next"),
+        attach(PLAIN, UP),
+        insert(PRIV, a_privilege(ANN, "sequence", UP)),
+        delete(SEQUENCE, UP),
+    ],
+    [
+        attach(PLAIN, UP),
+        insert(PLAIN, [None, "a"]),
+        delete(SPACE_SEQUENCE, PLAIN),
+        delete(SEQUENCE, UP),
+        insert(SEQUENCE, a_sequence(UP, "up")),
+        call("box.sequence.up:current"),
+        call("box.sequence.up:next"),
+    ],
+    [insert(PRIV, a_privilege(ANN, "sequence", NEW))],
+    [insert(PRIV, a_privilege(ANN, "sequence", ""))],
+    [insert(PRIV, a_privilege(SUE, "sequence", ANNS, grantor=ANN))],
+    [insert(PRIV, a_privilege(SUE, "sequence", UP, grantor=ANN))],
+    [delete(USER, ANN)],
+    [select(VSEQUENCE), select(VSEQUENCE, "up", index=2), select(SEQUENCE, ADMIN, index=1)],
+]
+
+
+SET_ARGUMENTS: list[list[Any]] = [[], [None], ["x"], ["3"], [2.5], [-2.5], [2.0], [True], [[]], [{}], [3, 4]]
+
+VALUES: list[list[Request]] = [
+    [CURRENT_UP, *[NEXT_UP] * 5, CURRENT_UP, NEXT_UP, CURRENT_UP, select(SEQUENCE_DATA)],
+    [*[call("box.sequence.down:next")] * 8, call("box.sequence.down:current")],
+    [*[call("box.sequence.round:next")] * 6],
+    [*[call("box.sequence.small:next")] * 3],
+    [call("box.sequence.up:set", 3), NEXT_UP, call("box.sequence.up:reset"), CURRENT_UP, NEXT_UP],
+    [call("box.sequence.up:set", 99), NEXT_UP, CURRENT_UP, call("box.sequence.up:set", -99), NEXT_UP],
+    [call("box.sequence.round:set", 99), *[call("box.sequence.round:next")] * 2],
+    [call("box.sequence.round:set", -99), *[call("box.sequence.round:next")] * 2],
+    [call("box.sequence.down:set", 99), *[call("box.sequence.down:next")] * 2],
+    [call("box.sequence.down:set", -99), *[call("box.sequence.down:next")] * 2],
+    [
+        call("box.sequence.small:set", MIN),
+        call("box.sequence.small:next"),
+        call("box.sequence.small:current"),
+    ],
+    [
+        call("box.sequence.small:set", MAX),
+        call("box.sequence.small:next"),
+        call("box.sequence.small:current"),
+    ],
+    *([call("box.sequence.up:set", *arguments), CURRENT_UP] for arguments in SET_ARGUMENTS),
+    [
+        call("box.sequence.up:next", "more"),
+        call("box.sequence.up:reset", 1),
+        call("box.sequence.up:current", 1),
+    ],
+    [
+        call("box.sequence.up:alter", {"step": 2}),
+        NEXT_UP,
+        NEXT_UP,
+        call("box.sequence.up:alter", {"max": 3}),
+        NEXT_UP,
+        call("box.sequence.up:alter", {"cycle": True}),
+        NEXT_UP,
+    ],
+    [NEXT_UP, NEXT_UP, NEXT_UP, call("box.sequence.up:alter", {"max": 2}), NEXT_UP],
+    [NEXT_UP, call("box.sequence.up:alter", {"min": 4, "start": 4}), NEXT_UP],
+    [NEXT_UP, NEXT_UP, call("box.sequence.up:alter", {"step": -1}), NEXT_UP, NEXT_UP],
+    [NEXT_UP, call("box.sequence.up:alter", {"name": "other"}), NEXT_UP, call("box.sequence.other:next")],
+    [call("box.sequence.up:alter"), call("box.sequence.up:alter", {}), call("box.sequence.up:alter", 5)],
+    [call("box.sequence.up:alter", {"name": "down"}), call("box.sequence.up:alter", {"min": 9})],
+    [call("box.sequence.up:alter", {"nothing": 1}), call("box.sequence.up:alter", {"step": "1"})],
+    [call("box.sequence.up:drop"), call("box.sequence.up:drop")],
+    [NEXT_UP, insert(PRIV, a_privilege(ANN, "sequence", UP)), call("box.schema.sequence.drop", "up")],
+    [attach(PLAIN, UP), NEXT_UP, call("box.sequence.up:current")],
+    [call("box.sequence.nothing:next"), call("box.sequence.up:nothing")],
+    [call("box.sequence.:next"), call("box.sequence.up.down:next")],
+    [insert(SEQUENCE_DATA, [UP, 2]), CURRENT_UP, NEXT_UP],
+    [insert(SEQUENCE_DATA, [UP, 2]), insert(SEQUENCE_DATA, [UP, 3]), CURRENT_UP],
+    [insert(SEQUENCE_DATA, [UP, 2, "more"]), CURRENT_UP, NEXT_UP],
+    [replace(SEQUENCE_DATA, [UP, -2]), CURRENT_UP, NEXT_UP],
+    [insert(SEQUENCE_DATA, [NEW, 2])],
+    [insert(SEQUENCE_DATA, [UP, MAX + 1]), CURRENT_UP],
+    [insert(SEQUENCE_DATA, [UP, 1.5])],
+    [insert(SEQUENCE_DATA, [UP])],
+    [NEXT_UP, update(SEQUENCE_DATA, [UP], ["+", 1, 2]), CURRENT_UP, NEXT_UP],
+    [update(SEQUENCE_DATA, [UP], ["+", 1, 2]), CURRENT_UP],
+    [
+        upsert(SEQUENCE_DATA, [UP, 3], ["+", 1, 1]),
+        CURRENT_UP,
+        upsert(SEQUENCE_DATA, [UP, 3], ["+", 1, 1]),
+        CURRENT_UP,
+    ],
+    [NEXT_UP, delete(SEQUENCE_DATA, UP), CURRENT_UP, NEXT_UP],
+    [delete(SEQUENCE_DATA, UP), delete(SEQUENCE_DATA, NEW)],
+]
+
+CREATIONS: list[list[Request]] = (
+    [
+        [call("box.schema.sequence.create", *arguments)]
+        for arguments in (
+            [],
+            [None],
+            [7],
+            [""],
+            ["up"],
+            ["up", {"if_not_exists": True}],
+            ["up", {"if_not_exists": False}],
+            ["up", {"nothing": 1}],
+            ["fresh"],
+            ["fresh", {}],
+            ["fresh", []],
+            ["fresh", "x"],
+            ["fresh", {"if_not_exists": True}],
+            ["fresh", {"step": 5}],
+            ["fresh", {"step": -5}],
+            ["fresh", {"step": 0}],
+            ["fresh", {"step": 2.0}],
+            ["fresh", {"step": 1.5}],
+            ["fresh", {"min": 5}],
+            ["fresh", {"min": -5, "step": -1}],
+            ["fresh", {"max": 5}],
+            ["fresh", {"max": -5}],
+            ["fresh", {"max": 5, "step": -1}],
+            ["fresh", {"min": 5, "max": 9, "start": 7, "cache": 3, "cycle": True, "step": 2}],
+            ["fresh", {"start": 0}],
+            ["fresh", {"max": MAX + 1}],
+            ["fresh", {"max": 2**53}],
+            ["fresh", {"cycle": 1}],
+            ["fresh", {"min": "1"}],
+            ["fresh", {"name": "other"}],
+            ["x" * 65001],
+        )
+    ]
+    + [
+        [call("box.schema.sequence.alter", *arguments)]
+        for arguments in (
+            [],
+            ["nothing"],
+            ["nothing", {"nothing": 1}],
+            ["up"],
+            ["up", {}],
+            ["up", {"step": 3}],
+            [UP, {"step": 3}],
+            ["up", {"if_not_exists": True}],
+            ["up", {"max": 0}],
+            ["up", {"name": "down"}],
+            ["up", {"name": 5}],
+            [True, {"step": 3}],
+        )
+    ]
+    + [
+        [call("box.schema.sequence.drop", *arguments)]
+        for arguments in (
+            [],
+            ["nothing"],
+            ["nothing", {"if_exists": True}],
+            ["nothing", {"if_exist": True}],
+            ["up"],
+            [UP],
+            [NEW],
+            ["up", {"if_exists": True}],
+            ["up", 5],
+        )
+    ]
+)
+
+GRANTS: list[list[Request]] = [
+    [
+        call("box.schema.user.grant", "ann", "read,write", "sequence", "up"),
+        call("box.schema.user.info", "ann"),
+        call("box.schema.user.grant", "ann", "write", "sequence", "up"),
+        call("box.schema.user.revoke", "ann", "write", "sequence", "up"),
+        call("box.schema.user.revoke", "ann", "write", "sequence", "up"),
+    ],
+    [call("box.schema.user.grant", "ann", "write", "sequence", UP)],
+    [call("box.schema.user.grant", "ann", "execute", "sequence", "up")],
+    [call("box.schema.user.grant", "ann", "write", "sequence", "nothing")],
+    [
+        call("box.schema.user.grant", "ann", "create,drop,alter,usage", "sequence", "up"),
+        call("box.schema.user.info", "ann"),
+    ],
+    [call("box.schema.user.drop", "ann"), select(SEQUENCE)],
+]

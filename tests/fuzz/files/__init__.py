@@ -1,0 +1,1 @@
+"""Targets of files: logs, rows, recovery, replay."""

@@ -1,0 +1,1 @@
+"""Targets of changes of spaces: answers, keys, paths, updates."""

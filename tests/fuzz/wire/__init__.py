@@ -1,0 +1,1 @@
+"""Targets of bytes that clients send: frames, requests, values, options."""
