@@ -7,7 +7,7 @@ import logging
 from typing import TYPE_CHECKING, Final
 
 from iproto_server.box.access.session import Session
-from iproto_server.log_setup import event
+from iproto_server.logging.log_setup import event
 from iproto_server.native._native import ConnectionState, Output
 from iproto_server.protocol.framing import Frames, FramingError
 from iproto_server.server.client_connection import ClientConnection, EventSubscriptions, RequestStreams
