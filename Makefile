@@ -50,13 +50,14 @@ SANITIZED := build/sanitized
 
 # make check-engine OPERATIONS=1000000 SEED=1; the time is the seed without SEED
 OPERATIONS ?= 300000
+CORE_SOURCES := $(wildcard iproto_server/engine/core/*.c iproto_server/engine/core/*/*.c)
 CHECKED := -std=c11 -O1 -g -Wall -Wextra -fsanitize=address,undefined -fno-sanitize-recover=all -DIPROTO_ENGINE_DEBUG
 
 # make engine-library ENGINE_LIBRARY=some/directory
 ENGINE_LIBRARY ?= build/engine
 
 # An editable install compiles C code and writes the commands, so a change of these requires a new install.
-PACKAGING := pyproject.toml setup.py $(wildcard iproto_server/native/*.h iproto_server/native/*/*.[ch] iproto_server/engine/core/*.[ch] spark/native/*.[ch]) iproto_server/compiled_sources.py $(wildcard iproto_server/__init__.py queue_lua_compat/__init__.py spark/__init__.py bench/__init__.py)
+PACKAGING := pyproject.toml setup.py $(wildcard iproto_server/native/*.h iproto_server/native/*/*.[ch] iproto_server/engine/core/*.h iproto_server/engine/core/*/*.[ch] spark/native/*.[ch]) iproto_server/compiled_sources.py $(wildcard iproto_server/__init__.py queue_lua_compat/__init__.py spark/__init__.py bench/__init__.py)
 TYPED := $(wildcard iproto_server queue_lua_compat pyspark_tarantool bench examples tests)
 
 # program:Debian package, for programs that the tests run
@@ -108,8 +109,8 @@ diff: $(VENV)/.installed-for-tests test-programs ## random requests to this serv
 
 check-engine: ## test the engine's core in C under sanitizers: OPERATIONS=300000 SEED=1
 	@rm -rf build/engine/checked && mkdir -p build/engine/checked
-	@for source in iproto_server/engine/core/*.c; do \
-		$(CC) $(CHECKED) -c $$source -o build/engine/checked/$$(basename $$source .c).o || exit 1; done
+	@for source in $(CORE_SOURCES); do \
+		$(CC) $(CHECKED) -c $$source -o build/engine/checked/$$(echo $$source | tr / -).o || exit 1; done
 	@for test in $(basename $(notdir $(wildcard tests/engine/test_*.c))); do \
 		$(CC) $(CHECKED) -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc -Iiproto_server/engine/core \
 			-o build/engine/$$test tests/engine/$$test.c build/engine/checked/*.o || exit 1; \
@@ -120,11 +121,11 @@ check-engine: ## test the engine's core in C under sanitizers: OPERATIONS=300000
 
 engine-library: $(ENGINE_LIBRARY)/libiproto_engine.a ## build the engine's core as a static library: ENGINE_LIBRARY=DIR
 
-$(ENGINE_LIBRARY)/libiproto_engine.a: $(wildcard iproto_server/engine/core/*.[ch])
+$(ENGINE_LIBRARY)/libiproto_engine.a: $(CORE_SOURCES) $(wildcard iproto_server/engine/core/*.h iproto_server/engine/core/*/*.h)
 	@mkdir -p $(ENGINE_LIBRARY)/objects
-	@for source in $(wildcard iproto_server/engine/core/*.c); do \
+	@for source in $(CORE_SOURCES); do \
 		$(CC) -std=c11 -O2 -fPIC -Wall -Wextra $(CFLAGS) -c $$source \
-			-o $(ENGINE_LIBRARY)/objects/$$(basename $$source .c).o || exit 1; done
+			-o $(ENGINE_LIBRARY)/objects/$$(echo $$source | tr / -).o || exit 1; done
 	@rm -f $@
 	@$(AR) rcs $@ $(ENGINE_LIBRARY)/objects/*.o
 

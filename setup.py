@@ -25,12 +25,6 @@ SERVER, SPARK, CORE = (
     Path("pyspark_tarantool/native"),
     Path("iproto_server/engine/core"),
 )
-SHARED = [
-    SERVER / "values" / "reader.h",
-    *(CORE / name for name in ("msgpack.c", "msgpack.h", "update.c", "update.h")),
-]
-"""Sources of the server that Spark's module uses, too."""
-
 FORTIFY = "_FORTIFY_SOURCE"
 """The macro that makes the C library check sizes; it needs optimization."""
 DEBIAN_PACKAGES = "gcc libc6-dev python3-dev"
@@ -41,6 +35,11 @@ LINK_TIME = (["-flto=auto"], ["-flto"])
 """Flags for optimization across files: the first that the compiler takes are used."""
 
 sources = runpy.run_path("iproto_server/compiled_sources.py")
+SHARED = [
+    SERVER / "values" / "reader.h",
+    *(file for room in ("values", "update") for file in sources["sources_in"](CORE / room)),
+]
+"""Sources of the server that Spark's module uses, too."""
 
 
 def extension(name: str, folder: Path, *shared: Path) -> Extension:

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import iproto_server.native
 from iproto_server.compiled_module import CompiledModule
+from iproto_server.compiled_sources import sources_in
 
 __all__ = ["in_python", "module", "twin"]
 
@@ -24,7 +25,7 @@ _SERVER: Final = Path(iproto_server.native.__file__).parent
 _CORE: Final = _SERVER.parent / "engine" / "core"
 _SHARED: Final = (
     _SERVER / "values" / "reader.h",
-    *(_CORE / name for name in ("msgpack.c", "msgpack.h", "update.c", "update.h")),
+    *(file for room in ("values", "update") for file in sources_in(_CORE / room)),
 )
 
 module: Final = CompiledModule(__name__, Path(__file__).parent, _INTERFACE, _SHARED)

@@ -4,7 +4,7 @@
 #include "key_states.h"
 #include "row_scanner.h"
 
-#include "../../iproto_server/engine/core/update.h"
+#include "../../iproto_server/engine/core/update/update.h"
 
 #define MEMBERS 32
 #define SHARED 8

@@ -2,11 +2,11 @@
  *
  *     test_build ROWS SEED
  */
-#include "block.h"
-#include "build.h"
-#include "change.h"
+#include "log/block.h"
+#include "tree/build.h"
+#include "index/change.h"
 #include "random_rows.h"
-#include "slab.h"
+#include "memory/slab.h"
 
 enum { INDEXES = 5, ROWS_MAX = 3000 };
 

@@ -3,9 +3,9 @@
  *
  *     test_changes OPERATIONS SEED
  */
-#include "change.h"
+#include "index/change.h"
 #include "random_rows.h"
-#include "slab.h"
+#include "memory/slab.h"
 
 enum { IDS = 400, INDEXES = 3 };
 

@@ -7,7 +7,7 @@
 #define _POSIX_C_SOURCE 200809L
 
 #include "random_rows.h"
-#include "records.h"
+#include "memory/records.h"
 
 #include <signal.h>
 #include <stddef.h>

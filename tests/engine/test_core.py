@@ -27,7 +27,7 @@ def build(name: str, directory: Path) -> Path:
         directory: where the program goes.
     """
     program = directory / name
-    sources = [HERE / f"{name}.c", *sorted(CORE.glob("*.c"))]
+    sources = [HERE / f"{name}.c", *sorted(CORE.rglob("*.c"))]
     command: list[str | Path] = [
         require_program("cc", "gcc"),
         *FLAGS,
@@ -69,4 +69,4 @@ def test_in_c(name: str, count: int, result: str, tmp_path: Path) -> None:
 
 
 def test_the_core_needs_no_python() -> None:
-    assert [file.name for file in CORE.iterdir() if "Python.h" in file.read_text()] == []
+    assert [file.name for file in CORE.rglob("*.[ch]") if "Python.h" in file.read_text()] == []

@@ -4,10 +4,10 @@
  *
  * COUNT is the number of rows in the larger checks.
  */
-#include "budget.h"
+#include "memory/budget.h"
 #include "iproto_engine.h"
 #include "random_rows.h"
-#include "slab.h"
+#include "memory/slab.h"
 
 /* MessagePack that is written as a string, and its size. */
 #define BYTES(text) (text), sizeof(text) - 1

@@ -3,10 +3,10 @@
  *
  *     test_engine_input INPUTS SEED
  */
-#include "budget.h"
+#include "memory/budget.h"
 #include "iproto_engine.h"
 #include "random_rows.h"
-#include "slab.h"
+#include "memory/slab.h"
 
 enum { INDEXES = 4, PIECES = 8 };
 

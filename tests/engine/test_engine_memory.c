@@ -2,10 +2,10 @@
  *
  *     test_engine_memory OPERATIONS SEED
  */
-#include "budget.h"
+#include "memory/budget.h"
 #include "iproto_engine.h"
 #include "random_rows.h"
-#include "slab.h"
+#include "memory/slab.h"
 
 enum { INDEXES = 4, IDS = 150, NAME_MAX_SIZE = 200 };
 

@@ -3,10 +3,10 @@
  *
  *     test_engine_model OPERATIONS SEED
  */
-#include "budget.h"
+#include "memory/budget.h"
 #include "iproto_engine.h"
 #include "random_rows.h"
-#include "slab.h"
+#include "memory/slab.h"
 
 enum { FIELDS = 7, SPACES = 2, INDEXES = 5, ROWS = 512, CURSORS = 4, NAMES = 70, NAME_MAX_SIZE = 180, PARTS = 2 };
 

@@ -2,7 +2,7 @@
  *
  *     test_pages OPERATIONS SEED
  */
-#include "pages.h"
+#include "memory/pages.h"
 #include "random_rows.h"
 
 enum { PAGES = 300 };

@@ -2,8 +2,8 @@
  *
  *     test_reading INPUTS SEED
  */
-#include "key.h"
-#include "msgpack.h"
+#include "key/key.h"
+#include "values/msgpack.h"
 #include "random_rows.h"
 
 static KeyLayout LAYOUT = {

@@ -3,8 +3,8 @@
  *     test_replay ROWS SEED
  */
 #include "random_rows.h"
-#include "replay.h"
-#include "slab.h"
+#include "log/replay.h"
+#include "memory/slab.h"
 
 enum { IDS = 300, FIELDS = 4 };
 

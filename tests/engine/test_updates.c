@@ -3,7 +3,7 @@
  *     test_updates UPDATES SEED
  */
 #include "random_rows.h"
-#include "update.h"
+#include "update/update.h"
 
 enum { FIELDS = 24, OPERATIONS = 6, SHORT = 200 };
 

@@ -3,11 +3,11 @@
  *
  *     test_views OPERATIONS SEED
  */
-#include "budget.h"
-#include "change.h"
+#include "memory/budget.h"
+#include "index/change.h"
 #include "random_rows.h"
-#include "slab.h"
-#include "view.h"
+#include "memory/slab.h"
+#include "tree/view.h"
 
 enum { IDS = 300, VIEWS = 3 };
 

@@ -4,8 +4,8 @@ Nothing is copied when a view is opened. From then on, whoever changes a row tha
 first puts the row as it was aside; the walk takes it from there and drops it. So a view costs memory only for
 rows that are changed ahead of the walk, and time only while it is open.
 
-The engine does so itself (`iproto_server/engine/core/view.h`): changes stay in C while a view is open, and
-rows are read in C, many at a time.
+The engine does so itself (`iproto_server/engine/core/tree/view.h`): changes stay in C while a view is open,
+and rows are read in C, many at a time.
 
 DDL needs no special care. A space that is truncated, dropped or given another primary key gets other indexes,
 or none, and the view walks through those that it knows. An index that takes over another's entries

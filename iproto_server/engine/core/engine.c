@@ -1,7 +1,7 @@
 #include "engine.h"
 
-#include "budget.h"
-#include "slab.h"
+#include "memory/budget.h"
+#include "memory/slab.h"
 
 #include <stdlib.h>
 #include <string.h>

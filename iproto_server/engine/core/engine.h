@@ -2,11 +2,11 @@
 #ifndef IPROTO_ENGINE_ENGINE_H
 #define IPROTO_ENGINE_ENGINE_H
 
-#include "change.h"
-#include "format.h"
+#include "index/change.h"
+#include "values/format.h"
 #include "iproto_engine.h"
-#include "tree.h"
-#include "update.h"
+#include "tree/tree.h"
+#include "update/update.h"
 
 /* -- errors (engine_error.c) -- */
 

@@ -1,6 +1,6 @@
 #include "engine.h"
 
-#include "build.h"
+#include "tree/build.h"
 
 #include <stdlib.h>
 

@@ -4,7 +4,7 @@
 
 #include "../values/values.h"
 
-#include "../../engine/core/block.h"
+#include "../../engine/core/log/block.h"
 
 /* -- row_encoder.c: rows -- */
 

@@ -1,7 +1,7 @@
 /* LogReplayer: applies rows of logs to primary indexes. Rows that need a closer look are left to the caller. */
 #include "../native.h"
 
-#include "../../engine/core/replay.h"
+#include "../../engine/core/log/replay.h"
 
 enum { TARGETS_MAX = 64 };
 

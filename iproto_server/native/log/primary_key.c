@@ -1,7 +1,7 @@
 /* Primary keys of rows, packed as DELETE takes them: an array of the values of the key's fields. */
 #include "../native.h"
 
-#include "../../engine/core/msgpack.h"
+#include "../../engine/core/values/msgpack.h"
 
 enum { SMALL_ARRAY = 15, ARRAY_HEAD_SIZE = 3 };
 

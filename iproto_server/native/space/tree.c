@@ -1,12 +1,12 @@
-/* Tree, the binding of the engine's index (engine/core/index.h), and the base class of box.index.index.Index.
+/* Tree, the binding of the engine's index (engine/core/index/index.h), and the base class of box.index.index.Index.
  *
  * The values of a primary index are rows, those of a secondary one the rows' encoded primary keys. Their objects are
  * made on demand: the only copy of a row is in the records of the primary index.
  */
 #include "../native.h"
 
-#include "../../engine/core/build.h"
-#include "../../engine/core/view.h"
+#include "../../engine/core/tree/build.h"
+#include "../../engine/core/tree/view.h"
 
 static inline Index *index_of(PyObject *self)
 {

@@ -1,9 +1,9 @@
-/* The binding of a view of a primary index (engine/core/view.h), which reads many rows at a time:
+/* The binding of a view of a primary index (engine/core/tree/view.h), which reads many rows at a time:
  * box.index.sorted_map.TreeView.
  */
 #include "../native.h"
 
-#include "../../engine/core/view.h"
+#include "../../engine/core/tree/view.h"
 
 typedef struct {
     PyObject_HEAD

@@ -6,7 +6,7 @@
  */
 #include "../native.h"
 
-#include "../../engine/core/format.h"
+#include "../../engine/core/values/format.h"
 
 static FieldType kind_of(PyObject *name)
 {

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "../../engine/core/msgpack.h"
+#include "../../engine/core/values/msgpack.h"
 
 typedef const uint8_t *Position;
 

@@ -1,7 +1,7 @@
 /* Tuples: rows of spaces, as procedures and triggers see them. */
 #include "../native.h"
 
-#include "../../engine/core/msgpack.h"
+#include "../../engine/core/values/msgpack.h"
 
 static void tuple_set(TupleObject *self, PyObject *raw, PyObject *format, PyObject *fields)
 {

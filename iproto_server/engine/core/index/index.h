@@ -14,7 +14,7 @@
 #ifndef IPROTO_ENGINE_INDEX_H
 #define IPROTO_ENGINE_INDEX_H
 
-#include "tree.h"
+#include "../tree/tree.h"
 
 /* -- keys -- */
 

@@ -1,6 +1,6 @@
 #include "block.h"
 
-#include "msgpack.h"
+#include "../values/msgpack.h"
 
 #include <stdlib.h>
 

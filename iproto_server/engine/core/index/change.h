@@ -2,7 +2,7 @@
 #ifndef IPROTO_ENGINE_CHANGE_H
 #define IPROTO_ENGINE_CHANGE_H
 
-#include "tree.h"
+#include "../tree/tree.h"
 
 enum { CHANGE_INDEXES_MAX = 16 };
 

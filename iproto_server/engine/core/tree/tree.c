@@ -1,7 +1,7 @@
 #include "tree.h"
 
-#include "budget.h"
-#include "msgpack.h"
+#include "../memory/budget.h"
+#include "../values/msgpack.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 #include "change.h"
 
-#include "view.h"
+#include "../tree/view.h"
 
 #include <string.h>
 

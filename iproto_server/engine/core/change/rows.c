@@ -1,5 +1,5 @@
-#include "budget.h"
-#include "space.h"
+#include "../memory/budget.h"
+#include "../space/space.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 
 #include "records.h"
 #include "slab.h"
-#include "tree.h"
+#include "../tree/tree.h"
 
 Budget budget = {.limit = BUDGET_UNLIMITED};
 

@@ -8,7 +8,7 @@
 #ifndef IPROTO_ENGINE_KEY_H
 #define IPROTO_ENGINE_KEY_H
 
-#include "msgpack.h"
+#include "../values/msgpack.h"
 
 enum { KEY_PARTS_MAX = 16 };
 

@@ -1,4 +1,4 @@
-#include "space.h"
+#include "../space/space.h"
 
 #include <stdlib.h>
 #include <string.h>

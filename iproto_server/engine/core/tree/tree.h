@@ -19,8 +19,8 @@
 #ifndef IPROTO_ENGINE_TREE_H
 #define IPROTO_ENGINE_TREE_H
 
-#include "key.h"
-#include "records.h"
+#include "../key/key.h"
+#include "../memory/records.h"
 
 enum { TREE_LEAF_ROOM = 128, TREE_RECENT_ROOM = 32, TREE_SPARES = 2 };
 

@@ -1,7 +1,7 @@
 #include "index.h"
 
 #include "change.h"
-#include "view.h"
+#include "../tree/view.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 #include "replay.h"
 
-#include "msgpack.h"
+#include "../values/msgpack.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #define IPROTO_ENGINE_REPLAY_H
 
 #include "block.h"
-#include "tree.h"
+#include "../tree/tree.h"
 
 enum { REPLAY_NAMES_MAX = 64 };
 

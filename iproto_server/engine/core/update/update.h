@@ -6,7 +6,7 @@
 #ifndef IPROTO_ENGINE_UPDATE_H
 #define IPROTO_ENGINE_UPDATE_H
 
-#include "msgpack.h"
+#include "../values/msgpack.h"
 
 enum { UPDATE_OPERATIONS_MAX = 32, UPDATE_PIECES_MAX = 2 * UPDATE_OPERATIONS_MAX + 1 };
 enum { UPDATE_UNKNOWN = 0, UPDATE_DONE = 1 };

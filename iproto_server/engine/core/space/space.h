@@ -21,9 +21,9 @@
 #ifndef IPROTO_ENGINE_SPACE_H
 #define IPROTO_ENGINE_SPACE_H
 
-#include "format.h"
-#include "index.h"
-#include "update.h"
+#include "../values/format.h"
+#include "../index/index.h"
+#include "../update/update.h"
 
 typedef struct Space Space;
 typedef struct Engine Engine;
