@@ -50,11 +50,8 @@ SANITIZED := build/sanitized
 
 # make check-engine OPERATIONS=1000000 SEED=1; the time is the seed without SEED
 OPERATIONS ?= 300000
-CORE_SOURCES := $(wildcard iproto_server/engine/core/*.c iproto_server/engine/core/*/*.c)
+CORE_SOURCES := $(wildcard iproto_server/engine/core/*/*.c)
 CHECKED := -std=c11 -O1 -g -Wall -Wextra -fsanitize=address,undefined -fno-sanitize-recover=all -DIPROTO_ENGINE_DEBUG
-
-# make engine-library ENGINE_LIBRARY=some/directory
-ENGINE_LIBRARY ?= build/engine
 
 # An editable install compiles C code and writes the commands, so a change of these requires a new install.
 PACKAGING := pyproject.toml setup.py $(wildcard iproto_server/native/*.h iproto_server/native/*/*.[ch] iproto_server/engine/core/*.h iproto_server/engine/core/*/*.[ch] spark/native/*.[ch]) iproto_server/compiled_sources.py $(wildcard iproto_server/__init__.py queue_lua_compat/__init__.py spark/__init__.py bench/__init__.py)
@@ -67,7 +64,7 @@ TEST_PROGRAMS := tarantool:tarantool tarantoolctl:tarantool java:default-jre-hea
 	MR/Tarantool/Box.pm:libmr-tarantool-perl beanstalkd:beanstalkd redis-server:redis-server \
 	systemd-analyze:systemd
 
-.PHONY: help run check check-engine engine-library check-asan test check-durations crash worker-kills docs fuzz fuzz-asan queue-streams diff lint bench bench-pieces bench-baselines bench-persistence bench-misbehaviour bench-faults bench-metrics bench-policies bench-queues bench-slices bench-pipeline bench-server-read format test-programs node-packages clean
+.PHONY: help run check check-engine check-asan test check-durations crash worker-kills docs fuzz fuzz-asan queue-streams diff lint bench bench-pieces bench-baselines bench-persistence bench-misbehaviour bench-faults bench-metrics bench-policies bench-queues bench-slices bench-pipeline bench-server-read format test-programs node-packages clean
 
 run: $(VENV)/.installed ## serve the tutorial's queue on 127.0.0.1:3301 with its data in ./data: PORT=3301
 	$(IN_VENV)/iproto-server serve queue_lua_compat.tutorial:app --listen 127.0.0.1:$(PORT) --work-dir ./data
@@ -115,19 +112,8 @@ check-engine: ## test the engine's core in C under sanitizers: OPERATIONS=300000
 		$(CC) $(CHECKED) -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc -Iiproto_server/engine/core \
 			-o build/engine/$$test tests/engine/$$test.c build/engine/checked/*.o || exit 1; \
 		operations=$(OPERATIONS); \
-		case $$test in test_checksums) operations=$$((operations / 300));; \
-			test_engine_memory) operations=$$((operations / 10));; esac; \
+		case $$test in test_checksums) operations=$$((operations / 300));; esac; \
 		build/engine/$$test $$operations $(or $(SEED),$$(date +%s)) || exit 1; done
-
-engine-library: $(ENGINE_LIBRARY)/libiproto_engine.a ## build the engine's core as a static library: ENGINE_LIBRARY=DIR
-
-$(ENGINE_LIBRARY)/libiproto_engine.a: $(CORE_SOURCES) $(wildcard iproto_server/engine/core/*.h iproto_server/engine/core/*/*.h)
-	@mkdir -p $(ENGINE_LIBRARY)/objects
-	@for source in $(CORE_SOURCES); do \
-		$(CC) -std=c11 -O2 -fPIC -Wall -Wextra $(CFLAGS) -c $$source \
-			-o $(ENGINE_LIBRARY)/objects/$$(echo $$source | tr / -).o || exit 1; done
-	@rm -f $@
-	@$(AR) rcs $@ $(ENGINE_LIBRARY)/objects/*.o
 
 check-asan: $(VENV)/.installed-for-tests ## run tests with compiled modules built with sanitizers: TESTS=tests/storage WORKERS=2
 	tools/build-with-sanitizers $(IN_VENV)/python $(SANITIZED)

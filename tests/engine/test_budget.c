@@ -3,8 +3,7 @@
  *     test_budget OPERATIONS SEED
  */
 #include "memory/budget.h"
-#include "index/change.h"
-#include "random_rows.h"
+#include "row_changes.h"
 #include "memory/slab.h"
 
 enum { IDS = 30000, LIMIT = 8 * 1024 * 1024, RESERVE = LIMIT / 8, PAGE = 64 * 1024 };

@@ -4,8 +4,7 @@
  */
 #include "log/block.h"
 #include "tree/build.h"
-#include "index/change.h"
-#include "random_rows.h"
+#include "row_changes.h"
 #include "memory/slab.h"
 
 enum { INDEXES = 5, ROWS_MAX = 3000 };

@@ -3,8 +3,7 @@
  *
  *     test_changes OPERATIONS SEED
  */
-#include "index/change.h"
-#include "random_rows.h"
+#include "row_changes.h"
 #include "memory/slab.h"
 
 enum { IDS = 400, INDEXES = 3 };
@@ -89,23 +88,8 @@ static int change(uint64_t id, const Packed *row)
     ChangedIndex indexes[INDEXES];
     for (int place = 0; place < INDEXES; place++)
         indexes[place] = (ChangedIndex){trees + place, IS_UNIQUE[place]};
-    int done;
-    if (below(2)) {
-        lose_memory();
-        done = change_row(&primary, indexes, INDEXES, &wanted, row ? row->data : NULL, row ? row->size : 0);
-    } else if (!row) {
-        lose_memory();
-        done = change_found_row(&primary, indexes, INDEXES, &wanted, tree_find(&primary, &wanted), NULL, 0);
-    } else {
-        TreeKey own;
-        KeyBuffer bytes = {0};
-        Place at;
-        CHECK(find_row_like(&primary, row->data, row->size, &own, &bytes, &at) == 1);
-        CHECK(at.is_found == is_there[id]);
-        lose_memory();
-        done = change_found_row(&primary, indexes, INDEXES, &own, at, row->data, row->size);
-        key_buffer_free(&bytes);
-    }
+    lose_memory();
+    int done = change_row(&primary, indexes, INDEXES, &wanted, row ? row->data : NULL, row ? row->size : 0);
     CHECK(done != CHANGE_NO_MEMORY || !allocations_left);
     allocations_left = -1ul;
     return done;

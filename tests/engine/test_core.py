@@ -54,10 +54,7 @@ def build(name: str, directory: Path) -> Path:
         ("test_checksums", 100, "100 stray writes were found"),
         ("test_updates", 100_000, "100000 updates"),
         ("test_views", 100_000, "100000 operations"),
-        ("test_engine_api", 30_000, "487 checks"),
-        ("test_engine_model", 60_000, "60000 operations"),
-        ("test_engine_input", 100_000, "100000 inputs"),
-        ("test_engine_memory", 10_000, "10000 operations"),
+        ("test_spaces", 60_000, "60000 operations"),
     ],
 )
 def test_in_c(name: str, count: int, result: str, tmp_path: Path) -> None:

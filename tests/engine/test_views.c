@@ -4,8 +4,7 @@
  *     test_views OPERATIONS SEED
  */
 #include "memory/budget.h"
-#include "index/change.h"
-#include "random_rows.h"
+#include "row_changes.h"
 #include "memory/slab.h"
 #include "tree/view.h"
 
@@ -111,20 +110,6 @@ static int change_with_key(const TreeKey *key, int has_key_in_front, const Packe
     return CHANGE_DONE;
 }
 
-/* Change a row by the key that is made from it, which has no bytes if its hint is exact. */
-static int change_found(const Packed *row, int is_removal)
-{
-    KeyBuffer bytes = {0};
-    TreeKey key;
-    Place at;
-    CHECK(find_row_like(&tree, row->data, row->size, &key, &bytes, &at) == 1);
-    limit_memory();
-    int done = change_found_row(&tree, NULL, 0, &key, at, is_removal ? NULL : row->data, row->size);
-    has_failed(done);
-    key_buffer_free(&bytes);
-    return done;
-}
-
 static void change(Kind kind, uint64_t id)
 {
     Packed row;
@@ -137,8 +122,6 @@ static void change(Kind kind, uint64_t id)
     if (!is_removal || model.is_there[id]) {
         if (kind == PAIRS || kind == ODD) {
             done = change_with_key(&wanted, kind == PAIRS || is_odd(kind, id), is_removal ? NULL : &row);
-        } else if (below(2)) {
-            done = change_found(&row, is_removal);
         } else {
             limit_memory();
             done = change_row(&tree, NULL, 0, &wanted, is_removal ? NULL : row.data, row.size);

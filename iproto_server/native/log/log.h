@@ -4,7 +4,7 @@
 
 #include "../values/values.h"
 
-#include "../../engine/core/log/block.h"
+#include "../../engine/core/iproto_engine.h"
 
 /* -- row_encoder.c: rows -- */
 

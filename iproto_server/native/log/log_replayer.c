@@ -1,8 +1,6 @@
 /* LogReplayer: applies rows of logs to primary indexes. Rows that need a closer look are left to the caller. */
 #include "../native.h"
 
-#include "../../engine/core/log/replay.h"
-
 enum { TARGETS_MAX = 64 };
 
 /* A space whose rows change. */

@@ -1,8 +1,6 @@
 /* Primary keys of rows, packed as DELETE takes them: an array of the values of the key's fields. */
 #include "../native.h"
 
-#include "../../engine/core/values/msgpack.h"
-
 enum { SMALL_ARRAY = 15, ARRAY_HEAD_SIZE = 3 };
 
 size_t find_key(const uint8_t *row, size_t size, const uint32_t *fields, int count, KeyValue *values)

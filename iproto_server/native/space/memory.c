@@ -1,9 +1,6 @@
 /* The binding of the engine's memory budget (engine/core/memory/budget.h): box.memtx.memory_budget. */
 #include "../native.h"
 
-#include "../../engine/core/memory/budget.h"
-#include "../../engine/core/memory/slab.h"
-
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif

@@ -4,12 +4,7 @@
 
 #include "../module/module.h"
 #include "../transaction/transaction.h"
-#include "../../engine/core/log/block.h"
-#include "../../engine/core/memory/budget.h"
-#include "../../engine/core/index/change.h"
-#include "../../engine/core/index/index.h"
-#include "../../engine/core/space/space.h"
-#include "../../engine/core/update/update.h"
+#include "../../engine/core/iproto_engine.h"
 
 /* tree.c: an index, the base of Python's index classes. Keys and values must be bytes. What is returned is a new reference;
  * NULL, maybe with an exception, where there is no such entry. `is_row` is set to whether it is the row of the entry, and

@@ -5,9 +5,6 @@
  */
 #include "../native.h"
 
-#include "../../engine/core/tree/build.h"
-#include "../../engine/core/tree/view.h"
-
 static inline Index *index_of(PyObject *self)
 {
     return ((TreeObject *)self)->index;

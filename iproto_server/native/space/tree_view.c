@@ -3,8 +3,6 @@
  */
 #include "../native.h"
 
-#include "../../engine/core/tree/view.h"
-
 typedef struct {
     PyObject_HEAD
     View view;

@@ -5,7 +5,7 @@
 #include "../log/log.h"
 #include "../module/module.h"
 
-#include "../../engine/core/space/space.h"
+#include "../../engine/core/iproto_engine.h"
 
 /* transaction.c: the statements of one transaction, a sequence of Statement, with its callbacks */
 typedef struct ManagerObject ManagerObject;

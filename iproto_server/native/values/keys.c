@@ -6,8 +6,6 @@
  */
 #include "../native.h"
 
-#include "../../engine/core/values/format.h"
-
 static FieldType kind_of(PyObject *name)
 {
     static const char *const names[] = {

@@ -1,8 +1,6 @@
 /* TupleMap: a tuple as a mapping, which is packed from the bytes of the tuple. */
 #include "../native.h"
 
-#include "../../engine/core/values/msgpack.h"
-
 typedef struct {
     RawObject base; /* whose `raw` is not set: it is made when it is needed */
     TupleObject *row;

@@ -1,8 +1,6 @@
 /* Tuple.transform: a copy of a tuple with some fields replaced by others. Nothing of it is decoded. */
 #include "../native.h"
 
-#include "../../engine/core/values/msgpack.h"
-
 /* The position behind some fields; NULL with an exception. */
 static Position behind(Position at, Position end, Py_ssize_t count)
 {

@@ -1,8 +1,6 @@
 /* Tuples: rows of spaces, as procedures and triggers see them. */
 #include "../native.h"
 
-#include "../../engine/core/values/msgpack.h"
-
 static void tuple_set(TupleObject *self, PyObject *raw, PyObject *format, PyObject *fields)
 {
     Py_XSETREF(self->base.raw, Py_NewRef(raw));

@@ -4,7 +4,7 @@
 
 #include "reader.h"
 
-#include "../../engine/core/values/format.h"
+#include "../../engine/core/iproto_engine.h"
 
 #include <structmember.h>
 

@@ -1,6 +1,6 @@
 #include "index.h"
 
-#include "change.h"
+#include "by_layout.h"
 #include "../tree/view.h"
 
 #include <stdlib.h>
@@ -382,7 +382,7 @@ static int change_plain(Index *primary, Index *const *others, int count, Bytes k
         changed[number] = (ChangedIndex){&others[number]->tree, others[number]->is_unique};
     }
     TreeKey wanted = tree_key(&primary->tree, key.data, key.size);
-    return change_record(&primary->tree, changed, count, &wanted, record, replaced);
+    return change_by_layout(&primary->tree, changed, count, &wanted, record, replaced);
 }
 
 int index_change(Index *primary, Index *const *others, int count, const uint8_t *key, size_t key_size, RowRef *old,

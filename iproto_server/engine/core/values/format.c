@@ -12,7 +12,8 @@ static int is_map(uint8_t head)
     return (head & 0xf0) == 0x80 || head == 0xde || head == 0xdf;
 }
 
-int format_value_fits(const FormatField *field, MsgpackType type, uint8_t head)
+/* Whether a value of a type, with a first byte, may be in a field. */
+static int value_fits(const FormatField *field, MsgpackType type, uint8_t head)
 {
     switch (field->type) {
     case FIELD_OTHER:
@@ -55,42 +56,10 @@ int format_fits(const RowFormat *format, const uint8_t *row, size_t size, int is
         const uint8_t *field = at;
         if (!(at = msgpack_read(at, end, &value)) || (value.type == MSGPACK_OTHER && !is_whole))
             return 0;
-        if (number < format->count && !format_value_fits(format->fields + number, value.type, *field))
+        if (number < format->count && !value_fits(format->fields + number, value.type, *field))
             return 0;
         if (value.type == MSGPACK_OTHER && !(at = msgpack_skip(field, end)))
             return 0;
     }
     return is_whole || at == end;
-}
-
-/* The first field from `number` on that may not be missing; `count` if all may be. */
-static uint32_t find_required(const FormatField *fields, uint32_t count, uint32_t number)
-{
-    while (number < count && fields[number].is_nullable)
-        number++;
-    return number;
-}
-
-FormatProblem format_check(const FormatField *fields, uint32_t count, uint32_t exact, const uint8_t *row, size_t size,
-                           uint32_t *number)
-{
-    const uint8_t *end = row + size, *behind = msgpack_skip(row, end);
-    uint32_t given;
-    const uint8_t *at = msgpack_array(row, end, &given);
-    if (behind != end)
-        return FORMAT_DAMAGED;
-    if (!at)
-        return FORMAT_NO_ARRAY;
-    *number = given;
-    if (exact && given != exact)
-        return FORMAT_COUNT;
-    for (*number = 0; *number < given && *number < count; ++*number) {
-        MsgpackValue value;
-        msgpack_read(at, end, &value);
-        if (!format_value_fits(fields + *number, value.type, *at))
-            return FORMAT_TYPE;
-        at = msgpack_skip(at, end);
-    }
-    *number = find_required(fields, count, *number);
-    return *number < count ? FORMAT_MISSING : FORMAT_FINE;
 }

@@ -22,20 +22,9 @@ typedef struct {
     FormatField fields[FORMAT_FIELDS_MAX];
 } RowFormat;
 
-/* Whether a value of a type, with a first byte, may be in a field. */
-int format_value_fits(const FormatField *field, MsgpackType type, uint8_t head);
-
 /* Whether a row is known to fit: each field has its type. A row of which that is not known needs a closer look; and so
  * does one with other fields than nils, booleans, numbers, texts and bytes, unless `is_whole`: then all that is in the
  * row is known to be well-formed. */
 int format_fits(const RowFormat *format, const uint8_t *row, size_t size, int is_whole);
-
-/* What is wrong with a row, and in which field, from 0. */
-typedef enum { FORMAT_FINE, FORMAT_DAMAGED, FORMAT_NO_ARRAY, FORMAT_COUNT, FORMAT_TYPE, FORMAT_MISSING } FormatProblem;
-
-/* Look for the first problem of a row of which nothing is known; `exact` is the number of fields that it must have, or 0.
- * For FORMAT_COUNT `*number` becomes the number of fields that it has. */
-FormatProblem format_check(const FormatField *fields, uint32_t count, uint32_t exact, const uint8_t *row, size_t size,
-                           uint32_t *number);
 
 #endif
