@@ -136,7 +136,7 @@ static PyObject *use_indexes(PyObject *object, PyObject *const *args, Py_ssize_t
 {
     SpaceObject *self = self_of(object);
     if (count != 4 || !PyDict_CheckExact(args[0]) || !PyTuple_CheckExact(args[2]) || !PyTuple_CheckExact(args[3])
-        || PyTuple_GET_SIZE(args[3]) != PyTuple_GET_SIZE(args[2]) + 1 || PyTuple_GET_SIZE(args[2]) > TOUCHED_MAX) {
+        || PyTuple_GET_SIZE(args[3]) != PyTuple_GET_SIZE(args[2]) + 1 || PyTuple_GET_SIZE(args[2]) > SPACE_INDEXES_MAX) {
         PyErr_SetString(PyExc_TypeError, "_use_indexes() takes indexes, the primary one, the others, and their fields");
         return NULL;
     }

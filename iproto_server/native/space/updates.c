@@ -111,8 +111,6 @@ static int read_assignments(UpdateOperations *operations, Buffer *buffer, PyObje
         operations->all[place].argument.bytes = at;
     operations->count = (int)count;
     operations->is_plain = 1;
-    operations->problem = UPDATE_FINE;
-    operations->problem_at = 0;
     return 1;
 }
 

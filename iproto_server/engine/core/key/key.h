@@ -9,6 +9,7 @@
 #define IPROTO_ENGINE_KEY_H
 
 #include "../values/msgpack.h"
+#include "buffer.h"
 
 enum { KEY_PARTS_MAX = 16 };
 
@@ -27,19 +28,6 @@ typedef struct {
     KeyPart parts[KEY_PARTS_MAX];
 } KeyLayout;
 
-/* Bytes that grow. All zeros is an empty one. */
-typedef struct {
-    uint8_t *data;
-    size_t size, room;
-    uint8_t first[120];
-} KeyBuffer;
-
-void key_buffer_free(KeyBuffer *buffer);
-
-/* Make room for so many bytes in all; put bytes in the place of those that are there. Both return -1 without memory. */
-int key_buffer_reserve(KeyBuffer *buffer, size_t room);
-int key_buffer_set(KeyBuffer *buffer, const uint8_t *data, size_t size);
-
 /* A row's fields, as far as they were read: several keys of a row are made from the same ones. */
 enum { ROW_FIELDS_READ = 16 };
 typedef struct {
@@ -54,6 +42,12 @@ int row_fields(RowFields *fields, const uint8_t *row, size_t size);
 /* A field's value; nil if the row has none of that number. `other` is room for one that is not kept. Returns NULL if the
  * row is not whole up to there. */
 const MsgpackValue *row_field(RowFields *fields, uint32_t number, MsgpackValue *other);
+
+/* The bits of a double, in the order of doubles. */
+uint64_t key_double_bits(double value);
+
+/* Encode a number of any type. Returns as `key_of_fields`. */
+int key_write_number(KeyBuffer *key, const MsgpackValue *value);
 
 /* Encode a row's key. Returns 1; 0 if the row has no such key, or one of a decimal; -1 without memory. */
 int key_of_fields(const KeyLayout *layout, RowFields *fields, KeyBuffer *key);

@@ -2,7 +2,6 @@
 
 #include "records.h"
 #include "slab.h"
-#include "../tree/tree.h"
 
 Budget budget = {.limit = BUDGET_UNLIMITED};
 
@@ -24,7 +23,6 @@ int budget_allows(size_t old_size, size_t size, size_t entries, size_t more, int
     if (old_size && !growth && !more)
         return 1;
     size_t left = old_size || !growth || may_use_reserve ? budget.limit : budget.limit - budget.reserve;
-    size_t leaves = entries * TREE_SPARES * tree_leaf_memory(TREE_LEAF_ROOM, 1);
-    size_t needed = budget_held() + growth + leaves + sizeof(uintptr_t) + more; /* with a handle of the row */
+    size_t needed = budget_held() + growth + entries * BUDGET_ENTRY + sizeof(uintptr_t) + more; /* with a handle of the row */
     return needed <= left;
 }

@@ -15,6 +15,9 @@
 /* `more` for whatever may need a page of its own beside the row's. */
 enum { BUDGET_SPARE = 64 * 1024 };
 
+/* What an entry that is added to a tree may need at the most: two leaves with wide hints (tree/leaf.c). */
+enum { BUDGET_ENTRY = 5216 };
+
 typedef struct {
     size_t limit;   /* bytes; BUDGET_UNLIMITED for none */
     size_t reserve; /* the last part of it, for changes of rows that are there */

@@ -1,4 +1,4 @@
-#include "../space/space.h"
+#include "transaction.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -75,7 +75,7 @@ static int exchange(Engine *engine, Space *space, const Record *like, Record *re
     *replaced = NULL;
     int done = find_like(space, like, &key, &present) < 0 ? INDEX_NO_MEMORY : INDEX_DONE;
     if (done == INDEX_DONE && (present || record)) {
-        Index *others[TOUCHED_MAX];
+        Index *others[SPACE_INDEXES_MAX];
         for (int number = 0; number < space->count; number++)
             others[number] = space->others[number].index;
         RowRef old = row_of(present), made = row_of(record);

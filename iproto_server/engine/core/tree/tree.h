@@ -28,7 +28,22 @@ enum { TREE_LEAF_ROOM = 128, TREE_RECENT_ROOM = 32, TREE_SPARES = 2 };
 #define TREE_PAIR ((Handle32)1 << 31)
 
 /* The hints of a leaf mostly differ in a few bits. A leaf keeps these, in as few bytes as they need; the other bits are
- * in `base`. */
+ * in `base`. With room for 128 entries and hints of which 3 bytes differ:
+ *
+ *     0       2      4       5       8      24         32                   416                      928
+ *     +-------+------+-------+-------+------+----------+--------------------+------------------------+
+ *     | count | room | width | shift | base | &handles | hints              | handles                |
+ *     |    97 |  128 |     3 |    64 |      |          | 3 bytes each, 97   | 4 bytes each, 97       |
+ *     |       |      |       |       |      |          | of them used       | of them used           |
+ *     +-------+------+-------+-------+------+----------+--------------------+------------------------+
+ *
+ * The hint of an entry, from its highest bit:
+ *
+ *     127                     88 87                     64 63                      0
+ *     +-------------------------+-------------------------+------------------------+
+ *     | of `base`               | kept: width * 8 bits    | of `base`: shift bits  |
+ *     +-------------------------+-------------------------+------------------------+
+ */
 typedef struct {
     uint16_t count, room;
     uint8_t width, shift; /* bytes of a hint that are kept, 1 to 8 or 16; how many bits of the hint are below them */

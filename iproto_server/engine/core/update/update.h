@@ -1,7 +1,7 @@
 /* Update operations on whole fields of a packed row: = ! # + - & | ^ and :
  *
  * box/update is the specification, errors and their texts among it. What is UPDATE_UNKNOWN here is for it: paths into
- * fields, decimals and other extension types, and whatever is refused. For users without it there is an UpdateProblem.
+ * fields, decimals and other extension types, and whatever is refused.
  */
 #ifndef IPROTO_ENGINE_UPDATE_H
 #define IPROTO_ENGINE_UPDATE_H
@@ -11,23 +11,6 @@
 enum { UPDATE_OPERATIONS_MAX = 32, UPDATE_PIECES_MAX = 2 * UPDATE_OPERATIONS_MAX + 1 };
 enum { UPDATE_UNKNOWN = 0, UPDATE_DONE = 1 };
 #define UPDATE_NO_FIELD UINT32_MAX
-
-/* Why something is UPDATE_UNKNOWN. */
-typedef enum {
-    UPDATE_FINE,
-    UPDATE_DAMAGED,     /* bytes that are no MessagePack, or not the arrays that they should be */
-    UPDATE_TOO_MANY,    /* operations */
-    UPDATE_OPCODE,      /* there is no such operation, or it has another number of arguments */
-    UPDATE_FIELD,       /* a field is neither a number nor a name */
-    UPDATE_NO_NAME,     /* no field has the name */
-    UPDATE_NO_NUMBER,   /* no field has the number */
-    UPDATE_ARGUMENT,    /* the type of an argument, or of the old value */
-    UPDATE_OFFSET,      /* a splice begins in front of the string */
-    UPDATE_NOTHING,     /* # of no fields */
-    UPDATE_TWICE,       /* a changed field is changed again */
-    UPDATE_OVERFLOW,    /* an integer of more than 64 bits */
-    UPDATE_UNSUPPORTED, /* not known here: extension types, NaN, rows of 4 GB */
-} UpdateProblem;
 
 typedef struct {
     char opcode;
@@ -40,8 +23,6 @@ typedef struct {
 typedef struct {
     int count;
     int is_plain; /* whether no value is an array, a map or an extension */
-    UpdateProblem problem;
-    int problem_at; /* the number of the operation, from 0 */
     UpdateOperation all[UPDATE_OPERATIONS_MAX];
 } UpdateOperations;
 
@@ -88,8 +69,6 @@ typedef struct {
     uint32_t first_moved;                    /* from this field on fields may be others; UPDATE_NO_FIELD if none is */
     int touched_count;                       /* changed fields in front of that one, and maybe some behind it */
     uint32_t touched[UPDATE_OPERATIONS_MAX];
-    UpdateProblem problem; /* and where, if it is UPDATE_UNKNOWN */
-    int problem_at;
     int count;
     UpdatePiece pieces[UPDATE_PIECES_MAX];
 } UpdatedRow;
@@ -97,10 +76,6 @@ typedef struct {
 /* Apply operations to a row. */
 int update_row(UpdatedRow *new_row, const UpdateOperations *operations, const uint8_t *row, size_t size,
                const UpdateDoubles *doubles);
-
-/* The same, but operations that do not fit the row are left out, as UPSERT does: all but what is UPDATE_UNSUPPORTED. */
-int update_row_where_it_fits(UpdatedRow *new_row, const UpdateOperations *operations, const uint8_t *row,
-                             size_t size, const UpdateDoubles *doubles);
 
 /* Write the new row: `size` bytes. */
 void update_write(const UpdatedRow *new_row, uint8_t *to);

@@ -28,6 +28,17 @@ static inline uint64_t load_big_endian(const uint8_t *at, int width)
     return value;
 }
 
+static inline void store_big_endian(uint8_t *at, uint64_t value, int width)
+{
+    if (width == 8) {
+        value = big_endian_64(value);
+        memcpy(at, &value, 8);
+        return;
+    }
+    for (int place = width; place--; value >>= 8)
+        at[place] = (uint8_t)value;
+}
+
 /* Read the head of a value: where its body begins, and how many bytes it has or how many values. Returns 0 if there is
  * no head, or fewer bytes than it tells. */
 int msgpack_head(const uint8_t *at, const uint8_t *end, const uint8_t **body, uint64_t *size, uint64_t *values);
