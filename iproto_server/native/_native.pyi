@@ -599,6 +599,18 @@ LARGE_ANSWER: int
 SHORT_KEY: int
 """Bytes: a longer packed key is that of no row."""
 
+LARGEST_OPERATION_COUNT: Final[int]
+"""The greatest number of update operations in one request, as in Tarantool."""
+
+KEY_PARTS_MAX: Final[int]
+"""The greatest number of parts of a key that the engine makes from a row."""
+
+PRIVILEGE_READ: Final[int]
+PRIVILEGE_WRITE: Final[int]
+PRIVILEGE_EXECUTE: Final[int]
+PRIVILEGE_USAGE: Final[int]
+"""Bits of `_priv.privilege` that compiled code looks at."""
+
 # Frames: header and body of requests, without the length before them
 
 @final

@@ -14,7 +14,7 @@ from enum import IntFlag
 from typing import Protocol
 
 from iproto_server.errors import BoxError, ErrorCode
-from iproto_server.native._native import CredentialsState
+from iproto_server.native import _native
 from iproto_server.password import CHAP_SHA1
 
 GUEST, ADMIN, PUBLIC, SUPER = 0, 1, 2, 31
@@ -23,11 +23,11 @@ GUEST, ADMIN, PUBLIC, SUPER = 0, 1, 2, 31
 class Privilege(IntFlag):
     """The bits of `_priv.privilege`."""
 
-    READ = 1
-    WRITE = 2
-    EXECUTE = 4
+    READ = _native.PRIVILEGE_READ
+    WRITE = _native.PRIVILEGE_WRITE
+    EXECUTE = _native.PRIVILEGE_EXECUTE
     SESSION = 8
-    USAGE = 16
+    USAGE = _native.PRIVILEGE_USAGE
     CREATE = 32
     DROP = 64
     ALTER = 128
@@ -68,7 +68,7 @@ class Owned(Protocol):
         """The user id of its owner."""
 
 
-class Credentials(CredentialsState):
+class Credentials(_native.CredentialsState):
     """A user or role with its effective privileges.
 
     `universe` has the privileges on the universe; `objects` has those on single objects by (object type,

@@ -17,6 +17,7 @@ from iproto_server.box.key.multikey import Entries, entries_of, no_single_key
 from iproto_server.box.types.field_type import FieldType
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.native import twin
+from iproto_server.native._native import KEY_PARTS_MAX
 
 Extractor = Callable[[Sequence[Any]], bytes]
 """From the decoded fields of a tuple to the bytes of a key."""
@@ -29,7 +30,6 @@ _Function = TypeVar("_Function", bound=Callable[..., bytes])
 SHARED_MAX: Final = 1024
 """The maximum number of definitions, and of functions composed from them, that spaces share."""
 
-_LAYOUT_PARTS: Final = 16
 _LAYOUT_TYPES: Final = frozenset(
     {
         FieldType.UNSIGNED,
@@ -157,7 +157,7 @@ def key_layout(key_def: KeyDef, is_unique: bool, primary: KeyDef | None) -> KeyL
     if missing is not None and not (is_unique and not key_def.is_nullable):
         rest = missing.parts
     parts = (*key_def.parts, *rest)
-    if len(parts) > _LAYOUT_PARTS or not all(map(_is_plain, parts)):
+    if len(parts) > KEY_PARTS_MAX or not all(map(_is_plain, parts)):
         return None
     described = tuple((part.field_no, part.type.value, part.is_nullable) for part in parts)
     return described, key_def.part_count, is_unique and bool(rest)

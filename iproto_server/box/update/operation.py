@@ -24,9 +24,7 @@ from iproto_server.box.update.packed_values import (
 )
 from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError, ErrorCode
-
-LARGEST_OPERATION_COUNT: Final = 4000
-"""The greatest number of operations in one request, as in Tarantool."""
+from iproto_server.native._native import LARGEST_OPERATION_COUNT
 
 _ARGUMENT_COUNTS: Final = dict.fromkeys("=!#+-&|^", 3) | {":": 5}
 _MOST_PARTS: Final = max(_ARGUMENT_COUNTS.values())

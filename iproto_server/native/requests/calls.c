@@ -2,7 +2,6 @@
 #include "../native.h"
 
 #define ARGUMENTS_MAX 8
-enum { EXECUTE = 4 };
 
 enum { NAME_RAISED, NAME_FAILED, NAME_WAIT, NAMES };
 static PyObject *names[NAMES];
@@ -180,7 +179,7 @@ int handle_call(FastPath *self, PyObject *connection, uint64_t sync, Position at
     PyObject *name, *arguments, *done = NULL;
     SessionObject *session = session_of(self, connection);
     ProcedureObject *procedure = NULL;
-    if (!session || !may_everything(session, EXECUTE) || !read_call(at, end, &name, &arguments))
+    if (!session || !may_everything(session, PRIVILEGE_EXECUTE) || !read_call(at, end, &name, &arguments))
         return PyErr_Occurred() ? -1 : 0;
     Py_INCREF(session);
     if (!is_setuid(self, name) && (procedure = find_procedure(self->procedures, name)))

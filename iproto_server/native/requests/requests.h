@@ -88,6 +88,7 @@ typedef struct {
     PyObject *current, *background;
 } SessionsObject;
 /* Whether the session's user has these privileges, a sum of bits, on the universe. */
+enum { PRIVILEGE_READ = 1, PRIVILEGE_WRITE = 2, PRIVILEGE_EXECUTE = 4, PRIVILEGE_USAGE = 16 };
 int may_everything(const SessionObject *session, unsigned long privileges);
 
 /* procedures.c: base classes of Procedure, Calls and Waiter */

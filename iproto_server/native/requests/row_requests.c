@@ -1,7 +1,6 @@
 /* Fast path for requests for rows, for users who may read and change everything. */
 #include "../native.h"
 
-enum { READ = 1, WRITE = 2 };
 
 /* -- each of them, with Tuples; a list of rows, or a row, or None; NULL, maybe without an exception -- */
 
@@ -195,7 +194,7 @@ int handle_rows(FastPath *self, PyObject *connection, const Header *header, Posi
     SessionObject *session;
     if (!is_row_request((uint8_t)header->type) || !read_request(&request, at, end)
         || !(session = session_of(self, connection))
-        || !may_everything(session, header->type == REQUEST_SELECT ? READ : WRITE) || !find_plain_space(self, &request))
+        || !may_everything(session, header->type == REQUEST_SELECT ? PRIVILEGE_READ : PRIVILEGE_WRITE) || !find_plain_space(self, &request))
         return PyErr_Occurred() ? -1 : 0;
     Py_INCREF(session);
     Py_INCREF(request.space);

@@ -6,12 +6,12 @@ GC_FIELDS(sessions, offsetof(SessionsObject, current), offsetof(SessionsObject, 
 
 int may_everything(const SessionObject *session, unsigned long privileges)
 {
-    enum { USAGE = 16 };
     PyObject *user = session->credentials;
     if (!user || !PyObject_TypeCheck(user, &Credentials_Type))
         return 0;
     unsigned long granted = ((CredentialsObject *)user)->universe;
-    return (granted & (privileges | USAGE)) == (privileges | USAGE);
+    privileges |= PRIVILEGE_USAGE;
+    return (granted & privileges) == privileges;
 }
 
 static PyMemberDef credentials_members[] = {

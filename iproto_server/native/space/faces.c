@@ -9,7 +9,6 @@ static Slot face[FACE_SLOTS] = {
 enum { INDEX_ID, INDEX_SPACE, INDEX_SLOTS };
 static Slot index_slots[INDEX_SLOTS] = {{"id", 0}, {"space", 0}};
 
-enum { READ_WRITE = 3 }; /* what Space asks of its caller */
 
 /* -- who may do what -- */
 
@@ -20,7 +19,7 @@ static int may_all(PyObject *space)
     PyObject *session = sessions && PyObject_TypeCheck(sessions, &Sessions_Type) ? ((SessionsObject *)sessions)->current
                                                                                  : NULL;
     return session && PyObject_TypeCheck(session, &Session_Type)
-        && may_everything((SessionObject *)session, READ_WRITE);
+        && may_everything((SessionObject *)session, PRIVILEGE_READ | PRIVILEGE_WRITE);
 }
 
 /* The engine's space of a facade if it exists and nothing has to be done first, borrowed; NULL, without an exception,

@@ -134,6 +134,7 @@ typedef struct PackedOperations {
     uint32_t index_base;
     PyObject *names; /* the fields' numbers, a dict, or NULL */
 } PackedOperations;
+enum { LARGEST_OPERATION_COUNT = 4000 }; /* of one request. Source: BOX_UPDATE_OP_CNT_MAX of 2.6 */
 int read_packed_operations(UpdateOperations *operations, const PackedOperations *packed);
 int read_parsed_operations(UpdateOperations *operations, PyObject *parsed); /* an Operations */
 int read_given_operations(UpdateOperations *operations, Buffer *buffer, SpaceObject *space, PyObject *given);

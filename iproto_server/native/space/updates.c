@@ -1,8 +1,6 @@
 /* Update operations: read from requests and from what procedures give, and applied to packed rows. */
 #include "../native.h"
 
-enum { MANY_OPERATIONS = 4000 }; /* LARGEST_OPERATION_COUNT of box/update/operation.py */
-
 /* -- reading operations. Each returns 0, maybe with an exception, where Python has to do it -- */
 
 static int field_of(void *names, const uint8_t *name, size_t size, int32_t *field_no)
@@ -191,7 +189,7 @@ static PyObject *apply_first(UpdateOperations *operations, const PackedOperation
     uint32_t left, part = UPDATE_OPERATIONS_MAX;
     Position at = msgpack_array(packed->at, packed->end, &left);
     int is_plain = 1;
-    row = at && left && left <= MANY_OPERATIONS ? Py_NewRef(row) : NULL;
+    row = at && left && left <= LARGEST_OPERATION_COUNT ? Py_NewRef(row) : NULL;
     while (row) {
         int is_read = update_read_next(operations, &at, packed->end, left < part ? left : part, packed->index_base,
                                        packed->names ? field_of : NULL, packed->names);
