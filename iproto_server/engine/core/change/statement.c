@@ -125,8 +125,8 @@ static int change_inside(Change *change)
         return ENGINE_OK;
     if (!change_is_running(engine, transaction, begun)) /* the trigger has ended it */
         return change_hook_fails(change);
-    if (engine_rollback_to(engine, &savepoint) == ENGINE_OK)
-        transaction_undo_refused(engine, transaction, change);
+    if (engine_rollback_to(engine, &savepoint) < 0 || transaction_undo_refused(engine, transaction, change) < 0)
+        engine->hooks->panic(engine->context);
     return change_hook_fails(change);
 }
 
