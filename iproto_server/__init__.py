@@ -36,6 +36,7 @@ __all__ = [
     "NamedQueues",
     "Number64",
     "QueueState",
+    "Raw",
     "Space",
     "Steps",
     "StoredQueue",
@@ -52,11 +53,13 @@ __all__ = [
     "Waiter",
     "__version__",
     "pack",
+    "packed_arguments",
     "pause_after",
+    "unpack",
 ]
 
 if TYPE_CHECKING:
-    from iproto_server.app import Application
+    from iproto_server.app import Application, packed_arguments
     from iproto_server.box import (
         NIL,
         STILL_WAITING,
@@ -79,7 +82,7 @@ if TYPE_CHECKING:
     from iproto_server.box.txn.incremental_dict import IncrementalDict
     from iproto_server.box.txn.transactional_dict import ABSENT
     from iproto_server.box.txn.trigger import Trigger
-    from iproto_server.codec.msgpack import pack
+    from iproto_server.codec.msgpack import Raw, pack, unpack
     from iproto_server.codec.number64 import Float64, Number64
     from iproto_server.errors import BoxError, ErrorCode
     from iproto_server.managed_queue import (
@@ -109,6 +112,7 @@ else:
         "NamedQueues": "iproto_server.managed_queue",
         "Number64": "iproto_server.codec.number64",
         "QueueState": "iproto_server.managed_queue",
+        "Raw": "iproto_server.codec.msgpack",
         "Steps": "iproto_server.box.api.slices",
         "StoredQueue": "iproto_server.managed_queue",
         "TaskInfo": "iproto_server.managed_queue",
@@ -118,6 +122,8 @@ else:
         "__version__": "iproto_server.program_version",
         "pause_after": "iproto_server.box.backoff",
         "pack": "iproto_server.codec.msgpack",
+        "packed_arguments": "iproto_server.app",
+        "unpack": "iproto_server.codec.msgpack",
     }
 
     def __getattr__(name: str) -> object:

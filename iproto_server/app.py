@@ -33,9 +33,33 @@ QueueFinder = Callable[[Box, str], ManagedQueue | None]
 
 RELOAD: Final = "package.reload"
 RELOAD_COUNT: Final = "package.reload.count"
+_PACKED_MAX: Final = 32
 _SERVER_PROCEDURES: Final = frozenset({RELOAD, RELOAD_COUNT})
 _SERVER_PREFIXES: Final = ("box", "operator")
 """Names of the server's own procedures begin with one of these and a dot."""
+
+
+def packed_arguments(*numbers: int) -> Callable[[Function], Function]:
+    """Leave arguments of a procedure packed, which only stores or answers them.
+
+    The function gets each of them as a `Raw`. Values in rows and results may be `Raw`, so what a client has
+    sent is stored without being unpacked and packed again, and keeps its exact bytes.
+
+    Parameters:
+        numbers: the numbers of the arguments, from 0, which is the first one behind the box, to 31.
+
+    Raises:
+        ValueError: a number is outside of that range.
+    """
+    for number in numbers:
+        if not 0 <= number < _PACKED_MAX:
+            raise ValueError(f"a packed argument has a number from 0 to {_PACKED_MAX - 1}, not {number}")
+
+    def mark(function: Function) -> Function:
+        function.packed_arguments = numbers  # type: ignore[attr-defined]
+        return function
+
+    return mark
 
 
 class Procedure(ProcedureState):
@@ -45,6 +69,9 @@ class Procedure(ProcedureState):
         name: the name in CALL.
         function: the function; it gets the box and the arguments of the call.
         is_async: whether it is a coroutine function.
+
+    Attributes:
+        packed: bits of the arguments that stay packed; see `packed_arguments`.
     """
 
     __slots__ = ()

@@ -1033,6 +1033,9 @@ class ProcedureState:
     def function(self) -> Callable[..., Any]: ...
     @property
     def is_async(self) -> bool: ...
+    @property
+    def packed(self) -> int:
+        """Bits of the arguments that stay packed."""
 
 class ProcedureTable:
     """The base class of `Calls`: the procedures that clients may call, by name."""

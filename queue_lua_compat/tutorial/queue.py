@@ -29,6 +29,7 @@ from iproto_server import (
     TupleMap,
     Waiter,
     WaitQueue,
+    packed_arguments,
 )
 from queue_lua_compat.long_calls import TAKES, WOKEN_MAX, take_steps
 from queue_lua_compat.lua_numbers import at_least_one, key_of, number, shown
@@ -158,6 +159,7 @@ class TutorialQueue:
 
     # -- procedures --
 
+    @packed_arguments(0)
     def put(self, box: Box, data: object = _NOT_GIVEN, options: object = None, *_: object) -> Task:
         """Add a task. Its id is the time in nanoseconds, or one more than the last id when that is not less.
 

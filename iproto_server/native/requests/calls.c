@@ -15,21 +15,52 @@ int prepare_calls(void)
     return 0;
 }
 
-/* Read the body of a CALL with a plain name and plain arguments. */
-static int read_call(Position at, Position end, PyObject **name, PyObject **arguments)
+/* Find the name and the arguments in the body of a CALL that has nothing else; the name is a new reference. */
+static int split_call(Position at, Position end, PyObject **name, Span *arguments)
 {
-    *name = *arguments = NULL;
+    *name = NULL;
+    arguments->at = NULL;
     int fits = at < end && *at++ == 0x82;
     for (int pair = 0; fits && pair < 2; pair++) {
         uint8_t key = at < end ? *at++ : 0;
-        PyObject **place = key == BODY_FUNCTION_NAME ? name : key == BODY_TUPLE ? arguments : NULL;
-        fits = place && !*place && (*place = place == name ? read_procedure_name(&at, end) : read_value(&at, end, 1));
+        if (key == BODY_FUNCTION_NAME && !*name)
+            fits = (*name = read_procedure_name(&at, end)) != NULL;
+        else if (key == BODY_TUPLE && !arguments->at) {
+            arguments->at = at;
+            fits = skip_value(&at, end, 1);
+            arguments->end = at;
+        } else
+            fits = 0;
     }
-    if (fits && at == end && PyUnicode_CheckExact(*name) && PyList_CheckExact(*arguments))
+    if (fits && at == end && PyUnicode_CheckExact(*name))
         return 1;
     Py_CLEAR(*name);
-    Py_CLEAR(*arguments);
     return 0;
+}
+
+/* The arguments, a new list, of which some stay packed; NULL, maybe without an exception, if they are no array. */
+static PyObject *read_arguments(Span arguments, unsigned int packed)
+{
+    uint32_t count;
+    if (!packed) {
+        PyObject *values = read_value(&arguments.at, arguments.end, 1);
+        if (values && !PyList_CheckExact(values))
+            Py_CLEAR(values);
+        return values;
+    }
+    Position at = msgpack_array(arguments.at, arguments.end, &count);
+    PyObject *values = at ? PyList_New((Py_ssize_t)count) : NULL;
+    for (uint32_t number = 0; values && number < count; number++) {
+        Position start = at;
+        int is_packed = number < 32 && packed >> number & 1;
+        PyObject *value = !is_packed ? read_value(&at, arguments.end, 2)
+            : skip_value(&at, arguments.end, 2) ? new_raw(start, at) : NULL;
+        if (value)
+            PyList_SET_ITEM(values, (Py_ssize_t)number, value);
+        else
+            Py_CLEAR(values);
+    }
+    return values;
 }
 
 static PyObject *call_function(FastPath *self, PyObject *function, PyObject *arguments)
@@ -176,18 +207,20 @@ static int is_setuid(FastPath *self, PyObject *name)
 
 int handle_call(FastPath *self, PyObject *connection, uint64_t sync, Position at, Position end)
 {
-    PyObject *name, *arguments, *done = NULL;
+    PyObject *name, *arguments = NULL, *done = NULL;
+    Span packed;
     SessionObject *session = session_of(self, connection);
     ProcedureObject *procedure = NULL;
-    if (!session || !may_everything(session, PRIVILEGE_EXECUTE) || !read_call(at, end, &name, &arguments))
+    if (!session || !may_everything(session, PRIVILEGE_EXECUTE) || !split_call(at, end, &name, &packed))
         return PyErr_Occurred() ? -1 : 0;
     Py_INCREF(session);
-    if (!is_setuid(self, name) && (procedure = find_procedure(self->procedures, name)))
+    if (!is_setuid(self, name) && (procedure = find_procedure(self->procedures, name))
+        && (arguments = read_arguments(packed, procedure->packed)))
         done = carry_out(self, connection, session, sync, procedure, arguments);
     Py_DECREF(session);
     Py_XDECREF(procedure);
     Py_DECREF(name);
-    Py_DECREF(arguments);
+    Py_XDECREF(arguments);
     Py_XDECREF(done);
     return done ? LOOK_AT_TIME : PyErr_Occurred() ? -1 : 0;
 }

@@ -61,12 +61,41 @@ PyObject *read_procedure_name(Position *at, Position end)
 
 /* -- procedures -- */
 
+enum { PACKED_MAX = 32 };
+
+/* The bits of the numbers in a function's attribute `packed_arguments`. Returns -1 with an exception. */
+static int read_packed(PyObject *function, unsigned int *bits)
+{
+    PyObject *numbers = PyObject_GetAttrString(function, "packed_arguments");
+    *bits = 0;
+    if (!numbers) {
+        PyErr_Clear();
+        return 0;
+    }
+    Py_ssize_t place = PyTuple_CheckExact(numbers) ? PyTuple_GET_SIZE(numbers) : 0;
+    while (place--) {
+        long number = PyLong_AsLong(PyTuple_GET_ITEM(numbers, place));
+        if (number < 0 || number >= PACKED_MAX) {
+            if (!PyErr_Occurred())
+                PyErr_Format(PyExc_ValueError, "the number of a packed argument is from 0 to %d, not %ld",
+                             PACKED_MAX - 1, number);
+            Py_DECREF(numbers);
+            return -1;
+        }
+        *bits |= 1u << number;
+    }
+    Py_DECREF(numbers);
+    return 0;
+}
+
 static PyObject *procedure_new(PyTypeObject *type, PyObject *args, PyObject *named)
 {
     static char *names[] = {"name", "function", "is_async", NULL};
     PyObject *name, *function;
     int is_async;
-    if (!PyArg_ParseTupleAndKeywords(args, named, "UOp", names, &name, &function, &is_async))
+    unsigned int packed;
+    if (!PyArg_ParseTupleAndKeywords(args, named, "UOp", names, &name, &function, &is_async)
+        || read_packed(function, &packed) < 0)
         return NULL;
     ProcedureObject *self = (ProcedureObject *)type->tp_alloc(type, 0);
     if (!self)
@@ -74,6 +103,7 @@ static PyObject *procedure_new(PyTypeObject *type, PyObject *args, PyObject *nam
     self->name = Py_NewRef(name);
     self->function = Py_NewRef(function);
     self->is_async = (char)is_async;
+    self->packed = packed;
     return (PyObject *)self;
 }
 
@@ -83,6 +113,7 @@ static PyMemberDef procedure_members[] = {
     {"name", T_OBJECT_EX, offsetof(ProcedureObject, name), READONLY, "The name in CALL."},
     {"function", T_OBJECT_EX, offsetof(ProcedureObject, function), READONLY, "The function."},
     {"is_async", T_BOOL, offsetof(ProcedureObject, is_async), READONLY, "Whether it is a coroutine function."},
+    {"packed", T_UINT, offsetof(ProcedureObject, packed), READONLY, "Bits of the arguments that stay packed."},
     {NULL},
 };
 

@@ -97,6 +97,7 @@ typedef struct {
     PyObject_HEAD
     PyObject *name, *function;
     char is_async;
+    unsigned int packed; /* bits of the arguments that stay packed, which are Raw */
 } ProcedureObject;
 typedef struct {
     PyObject_HEAD

@@ -137,8 +137,10 @@ class Calls(ProcedureTable):
         if user.universe & _EXECUTE_USAGE != _EXECUTE_USAGE:
             function = self._catalog.users.functions.get(name)
             self._box.access.check_call(user, name, function)
+        if procedure is None and not name.startswith("box.") and name not in self.own:
+            procedure = self._procedures.find(name)
         if isinstance(arguments, bytes):
-            arguments = unpack_arguments(arguments)
+            arguments = unpack_arguments(arguments, 0 if procedure is None else procedure.packed)
         owner = self._setuid.get(name) if self._setuid else None
         if owner is None:
             return self._perform(session, name, procedure, arguments)
@@ -157,11 +159,9 @@ class Calls(ProcedureTable):
             if name.startswith("box."):
                 return self._run(session, name, self._remote_calls.find(name), arguments)
             own = self.own.get(name)
-            if own is not None:
-                return self._run(session, name, own, arguments)
-            procedure = self._procedures.find(name)
-            if procedure is None:
+            if own is None:
                 raise BoxError(ErrorCode.NO_SUCH_PROC, name)
+            return self._run(session, name, own, arguments)
         try:
             if self._transactions.interactive is not None:
                 if procedure.is_async:
@@ -194,16 +194,25 @@ class Calls(ProcedureTable):
         return encode(sync, self._catalog.schema_version, waiter.result)
 
 
-def unpack_arguments(packed: bytes) -> list[Any]:
+def unpack_arguments(packed: bytes, kept: int = 0) -> list[Any]:
     """Unpack the arguments of a call.
 
     Parameters:
         packed: a well-formed array.
+        kept: bits of the arguments that stay packed.
+
+    Returns:
+        The arguments; those that stay packed are `Raw`.
 
     Raises:
         BoxError: INVALID_MSGPACK, they are nested deeper than values may be.
     """
     try:
+        if kept:
+            return [
+                codec.Raw(raw) if kept >> number & 1 else codec.unpack(raw)
+                for number, raw in enumerate(codec.split_array(packed))
+            ]
         arguments: list[Any] = codec.unpack(packed)
     except BoxError:
         raise BoxError(ErrorCode.INVALID_MSGPACK, "packet body") from None
