@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import Any, Final
 
-from iproto_server import Box, BoxError
+from iproto_server import Box, BoxError, packed_arguments
 from queue_lua_compat.legacy.arguments import microseconds, several, stored_priority, text
 from queue_lua_compat.legacy.queue_space import QueueSpace
 from queue_lua_compat.legacy.state import QueueState
@@ -41,6 +41,7 @@ class Producer:
     def __init__(self, queue: QueueState) -> None:
         self._queue = queue
 
+    @packed_arguments(*range(6, 32))
     def put(self, box: Box, space: object = None, tube: object = None, *task: Any) -> Task:
         """Put a task.
 

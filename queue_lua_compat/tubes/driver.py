@@ -109,7 +109,7 @@ class TubeDriver(ABC):
         """Store a new task.
 
         Parameters:
-            data: anything.
+            data: anything; what a client has sent is a `Raw` if the method is marked `packed_arguments(0)`.
             options: the options of the call.
 
         Returns: the stored task; a waiter whose result is the *normalized* task; None if the tube is full.

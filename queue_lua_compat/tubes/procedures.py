@@ -114,6 +114,9 @@ def _method(tube: Tube, name: str) -> Procedure:
         result = method(*arguments)
         return nothing if result is None else result
 
+    if name == "put":
+        # Of the driver's method: the tube itself does not look at data.
+        procedure.packed_arguments = getattr(type(tube.raw).put, "packed_arguments", ())  # type: ignore[attr-defined]
     return procedure
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Final
 
-from iproto_server import Box, BoxError, Space, Tuple
+from iproto_server import Box, BoxError, Space, Tuple, packed_arguments
 from queue_lua_compat.tubes.arguments import chosen
 from queue_lua_compat.tubes.driver import (
     BURIED,
@@ -64,6 +64,7 @@ class FifoDriver(TubeDriver):
         validate_space(space, "task_id", "status")
         return cls(box, space, on_task_change, options)
 
+    @packed_arguments(0)
     def put(self, data: object, options: Options) -> Tuple:
         """Store a new task, which is ready at once."""
         task = self.space.insert([id_after(self.ids.max()), READY, data])

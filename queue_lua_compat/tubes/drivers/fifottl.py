@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from iproto_server import Box, Space, Tuple, Waiter
+from iproto_server import Box, Space, Tuple, Waiter, packed_arguments
 from queue_lua_compat.tubes.arguments import chosen
 from queue_lua_compat.tubes.driver import READY, OnTaskChange, Options, validate_space
 from queue_lua_compat.tubes.drivers.fifo import id_after
@@ -55,6 +55,7 @@ class FifoTtlDriver(TimedDriver):
         """Return a task without its times and its priority."""
         return task.transform(NEXT_EVENT, _DATA - NEXT_EVENT)
 
+    @packed_arguments(0)
     def put(self, data: object, options: Options) -> Tuple | Waiter | None:
         """Store a new task.
 

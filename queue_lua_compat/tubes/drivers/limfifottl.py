@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from iproto_server import STILL_WAITING, Box, BoxError, Space, Tuple, Waiter
+from iproto_server import STILL_WAITING, Box, BoxError, Space, Tuple, Waiter, packed_arguments
 from queue_lua_compat.tubes.arguments import chosen, number
 from queue_lua_compat.tubes.driver import OnTaskChange, Options, follow, unfollow
 from queue_lua_compat.tubes.drivers.fifottl import FifoTtlDriver
@@ -48,6 +48,7 @@ class LimitedFifoTtlDriver(FifoTtlDriver):
         unfollow(self.box, _TRUNCATE, self._truncated)
         super().stop()
 
+    @packed_arguments(0)
     def put(self, data: object, options: Options) -> Tuple | Waiter | None:
         """Store a new task if there is room within the option `timeout`, in seconds."""
         if self._has_room() and not self.putting:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from iproto_server import Box, BoxError, Space, Tuple
+from iproto_server import Box, BoxError, Space, Tuple, packed_arguments
 from queue_lua_compat.tubes.arguments import chosen
 from queue_lua_compat.tubes.driver import READY, STATUS, TAKEN, TASK_ID, OnTaskChange, Options, validate_space
 from queue_lua_compat.tubes.drivers.fifo import FifoDriver, id_after
@@ -49,6 +49,7 @@ class UtubeDriver(SubQueues, FifoDriver):
         validate_space(space, *_INDEXES)
         return cls(box, space, on_task_change, options)
 
+    @packed_arguments(0)
     def put(self, data: object, options: Options) -> Tuple:
         """Store a new task at the end of the sub-queue given by the option `utube`."""
         task = self.space.insert([id_after(self.ids.max()), READY, sub_queue(options.get("utube")), data])

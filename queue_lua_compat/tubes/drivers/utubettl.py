@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Final
 
-from iproto_server import Box, Space, Tuple
+from iproto_server import Box, Space, Tuple, packed_arguments
 from queue_lua_compat.tubes import timestamps
 from queue_lua_compat.tubes.arguments import chosen
 from queue_lua_compat.tubes.driver import (
@@ -72,6 +72,7 @@ class UtubeTtlDriver(SubQueues, TimedDriver):
         validate_space(space, *_INDEXES)
         return cls(box, space, on_task_change, options)
 
+    @packed_arguments(0)
     def put(self, data: object, options: Options) -> Tuple:
         """Store a new task in the sub-queue given by the option `utube`."""
         times = self.times_of_new(options)

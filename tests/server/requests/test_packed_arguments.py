@@ -17,7 +17,7 @@ from iproto_server.protocol.constants import PROTOCOL_VERSION, Key, RequestType
 from iproto_server.server.limits.rate_limited_log import RateLimitedLog
 from iproto_server.server.requests.call import unpack_arguments
 from iproto_server.server.requests.dispatcher import Dispatcher
-from tests.native.test_handle import Client, _no_coroutines
+from tests.native.requests.test_handle import Client, _no_coroutines
 from tests.plugins.profiles import examples
 
 APP = Application("packed")
