@@ -21,7 +21,8 @@ import click
 
 from iproto_server.compiled_module import NotCompiledError
 from iproto_server.config.config import Config, ConfigError, load_config
-from iproto_server.config.options import OPTIONS, Option
+from iproto_server.config.option import Option
+from iproto_server.config.options import OPTIONS
 from iproto_server.descriptors import NEEDED, raise_descriptor_limit
 from iproto_server.importer import ApplicationImportError, ApplicationModules
 from iproto_server.logging.log_setup import configure_logs

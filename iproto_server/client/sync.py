@@ -17,116 +17,18 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self
 
-import tarantool
-from tarantool.error import DatabaseError, NetworkError
-
 from iproto_server.client.alarm import Alarm, check_time_limit
 from iproto_server.client.dialects import (
-    BY_NAME,
-    VIEW_OF_SPACES,
     Call,
-    Dialect,
     Taken,
-    Tutorial,
-    no_tubes,
-    tube_from_row,
 )
 from iproto_server.client.endpoint import Endpoint
 from iproto_server.client.errors import ACCESS_DENIED, NotConnected, QueueError, Refused, TaskLost
 from iproto_server.client.retries import Backoff, FailurePolicy, identity_of
+from iproto_server.client.sync_link import SyncLink
 from iproto_server.client.tracing import close_span, put_span, task_span, with_context
 
 logger = logging.getLogger("iproto_server.client")
-
-
-class _WasLostError(Exception):
-    """The library wants to connect again."""
-
-
-class _Connection(tarantool.Connection):  # type: ignore[misc]
-    """A connection that is never replaced by another: tasks belong to the one that took them."""
-
-    _was_connected = False
-
-    def connect_basic(self) -> None:
-        """Connect, once."""
-        if self._was_connected:
-            raise _WasLostError
-        super().connect_basic()
-        self._was_connected = True
-
-
-class _Link:
-    """A connection, from its start until it is lost.
-
-    Parameters:
-        endpoint: the queue.
-        connect_timeout: seconds for connecting.
-    """
-
-    dialect: Dialect
-
-    def __init__(self, endpoint: Endpoint, connect_timeout: float) -> None:
-        address = endpoint.address
-        self.is_up = True
-        try:
-            self._connection = _Connection(
-                host=None if address.path else endpoint.host,
-                port=address.path or address.port,
-                user=endpoint.user,
-                password=endpoint.password,
-                connection_timeout=connect_timeout,
-                fetch_schema=endpoint.tube is not None,  # without it, the library selects nothing
-            )
-        except NetworkError as error:
-            cause = error.__cause__
-            if isinstance(cause, DatabaseError) and not isinstance(cause, NetworkError):
-                refusal = _refused(cause)
-                raise Refused(refusal.code, f"{address}: {refusal}") from None
-            raise NotConnected(f"cannot connect to {address}: {error}") from error
-        try:
-            self.dialect = self._find_dialect(endpoint)
-        except BaseException:
-            self.close()
-            raise
-
-    def call(self, call: Call) -> list[Any]:
-        """Call a procedure; as `iproto_server.client.link.Link.call`."""
-        return self._request(self._connection.call, call.name, call.arguments)
-
-    def close(self) -> None:
-        """Close it."""
-        self.is_up = False
-        self._connection.close()
-
-    def _find_dialect(self, endpoint: Endpoint) -> Dialect:
-        if endpoint.tube is None:
-            return Tutorial()
-        spaces = self._request(self._connection.select, VIEW_OF_SPACES, ["_queue"], index=BY_NAME)
-        if not spaces:
-            raise no_tubes(endpoint.user)
-        rows = self._request(self._connection.select, spaces[0][0], [endpoint.tube])
-        return tube_from_row(endpoint.tube, rows[0] if rows else None)
-
-    def _request(self, method: Any, *arguments: Any, **more: Any) -> list[Any]:
-        if not self.is_up:
-            raise NotConnected("the connection is lost; the request was not sent")
-        try:
-            return list(method(*arguments, **more).data or [])
-        except _WasLostError:
-            self.close()
-            raise NotConnected("the connection is lost; the request was not sent") from None
-        except NetworkError as error:
-            self.close()
-            sent = not isinstance(error.__cause__, _WasLostError)
-            raise NotConnected(f"the connection was lost: {error}", may_have_been_done=sent) from error
-        except DatabaseError as error:
-            raise _refused(error) from None
-        except (TypeError, ValueError, OverflowError):
-            raise  # the request could not be packed
-        except BaseException:
-            self.close()  # interrupted: its response would be taken for that of the next request
-            raise
 
 
 class Task:
@@ -147,7 +49,7 @@ class Task:
     def __init__(
         self,
         queue: Queue,
-        link: _Link,
+        link: SyncLink,
         taken: Taken,
         policy: FailurePolicy,
         time_limit: float | None = None,
@@ -321,7 +223,7 @@ class Queue:
         self._reconnect = reconnect or Backoff(first=0.1, longest=10.0)
         self._connect_timeout = connect_timeout
         self._sleep = sleep
-        self._link: _Link | None = None
+        self._link: SyncLink | None = None
         self._is_closed = False
 
     def put(self, data: object, **options: object) -> Any:
@@ -427,16 +329,9 @@ class Queue:
         taken = link.dialect.taken(link.call(link.dialect.take(timeout)))
         return None if taken is None else Task(self, link, taken, policy, time_limit)
 
-    def _linked(self) -> _Link:
+    def _linked(self) -> SyncLink:
         if self._is_closed:
             raise NotConnected("the queue was closed")
         if self._link is None or not self._link.is_up:
-            self._link = _Link(self._endpoint, self._connect_timeout)
+            self._link = SyncLink(self._endpoint, self._connect_timeout)
         return self._link
-
-
-def _refused(error: DatabaseError) -> Refused:
-    """Return the server's error: its number and text."""
-    if len(error.args) > 1:
-        return Refused(int(error.args[0]), str(error.args[1]))
-    return Refused(0, str(error))

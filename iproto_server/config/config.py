@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from iproto_server.config.address import Address as Address  # part of this module's interface
 from iproto_server.config.credentials import Credentials
-from iproto_server.config.options import ENVIRONMENT_PREFIX, GUEST_MODES, OPTIONS, Option
+from iproto_server.config.option import ENVIRONMENT_PREFIX, Option
+from iproto_server.config.options import GUEST_MODES, OPTIONS
 from iproto_server.config.suggestions import did_you_mean
 from iproto_server.password import CHAP_SHA1
 

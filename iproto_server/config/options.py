@@ -6,59 +6,18 @@ Options have the names of Tarantool's `box.cfg` where it has the same option.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-
 from iproto_server.config import option_parsers as values
+from iproto_server.config.monitoring_options import MONITORING_OPTIONS
+from iproto_server.config.option import CENTURY, Option
 from iproto_server.password import AUTH_TYPES
 
-ENVIRONMENT_PREFIX = "IPROTO_SERVER_"
-
-
-@dataclass(frozen=True, slots=True)
-class Option:
-    """One option of all sources.
-
-    Parameters:
-        name: as in `box.cfg` and TOML, with underscores.
-        parse: parses the value, or raises ValueError (see `option_parsers`).
-        group: its heading in `--help`.
-        metavar: placeholder of the value in `--help`; "" for a flag.
-        help: one sentence for `--help`.
-        many: whether it is a list.
-        default: text of the default for `--help`; "": none.
-    """
-
-    name: str
-    parse: Callable[[object], object]
-    group: str
-    metavar: str
-    help: str
-    many: bool = False
-    default: str = ""
-
-    @property
-    def flag(self) -> str:
-        """The option on the command line, `--work-dir`; applications are plain arguments, `MODULE:APP`."""
-        return "MODULE:APP" if self.name == "apps" else "--" + self.name.replace("_", "-")
-
-    @property
-    def variable(self) -> str:
-        """The environment variable: `IPROTO_SERVER_WORK_DIR`."""
-        return ENVIRONMENT_PREFIX + self.name.upper()
-
-
 _NETWORK, _DATA, _SNAPSHOTS = "Network and access", "Data", "Snapshots"
-_MONITORING = "Log and monitoring"
 
 GUEST_MODES = ("auto", "all", "none")
 """Values of the option `guest`; the first is the default."""
 
 MEMTX_MEMORY_MIN = 16 * 1024**2
 """The least value of the option `memtx_memory`: an empty database takes a few megabytes."""
-
-_CENTURY = 100 * 365 * 86400.0
-"""The longest time, which Tarantool treats as infinite."""
 
 OPTIONS: tuple[Option, ...] = (
     Option("apps", values.application, "", "MODULE:APP", "Applications to load.", many=True),
@@ -153,7 +112,7 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         "login_timeout",
-        values.seconds(0, _CENTURY),
+        values.seconds(0, CENTURY),
         _NETWORK,
         "SECONDS",
         "If guest has no such grant, a connection without a login is closed after this time. 0: never.",
@@ -161,7 +120,7 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         "frame_timeout",
-        values.seconds(0, _CENTURY),
+        values.seconds(0, CENTURY),
         _NETWORK,
         "SECONDS",
         "Maximum gap within a request before its connection is closed; before login, maximum duration of a "
@@ -231,7 +190,7 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         "idle_timeout",
-        values.seconds(0, _CENTURY),
+        values.seconds(0, CENTURY),
         _NETWORK,
         "SECONDS",
         "Close a connection without any traffic for this time, unless it has requests in flight or "
@@ -314,7 +273,7 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         "checkpoint_interval",
-        values.seconds(0, _CENTURY),
+        values.seconds(0, CENTURY),
         _SNAPSHOTS,
         "SECONDS",
         "Time between two snapshots; none is taken if nothing has changed. 0: none at intervals.",
@@ -344,127 +303,5 @@ OPTIONS: tuple[Option, ...] = (
         "Maximum rate of writing snapshots, in megabytes (MiB) per second. 0: no limit.",
         default="no limit",
     ),
-    Option(
-        "log",
-        values.path,
-        _MONITORING,
-        "FILE",
-        "Append the log to this file; a relative one is in the work directory, and missing directories are "
-        "made. If it is moved away or removed, it is made anew; the call log.rotate "
-        "does so at once.",
-        default="stderr",
-    ),
-    Option(
-        "too_long_threshold",
-        values.seconds(0.01, _CENTURY),
-        _MONITORING,
-        "SECONDS",
-        "Log a warning, with the position in the code, when a request or anything else keeps the event loop "
-        "busy for longer than this.",
-        default="0.5",
-    ),
-    Option(
-        "log_level",
-        values.log_level,
-        _MONITORING,
-        "LEVEL",
-        "Least important level to log: 0 to 7, or fatal, syserror, error, crit, warn, info, verbose, debug.",
-        default="info",
-    ),
-    Option(
-        "log_format",
-        values.one_of("log format", "plain", "json"),
-        _MONITORING,
-        "plain|json",
-        "Format of the log: one line, or one JSON object, per event.",
-        default="plain",
-    ),
-    Option(
-        "graphite",
-        values.receiver,
-        _MONITORING,
-        "HOST:PORT",
-        "Send counters to this Graphite (carbon) plain text receiver.",
-    ),
-    Option(
-        "graphite_protocol",
-        values.one_of("graphite protocol", "tcp", "udp"),
-        _MONITORING,
-        "tcp|udp",
-        "Protocol for sending counters.",
-        default="tcp",
-    ),
-    Option(
-        "graphite_prefix",
-        values.prefix,
-        _MONITORING,
-        "PREFIX",
-        "Prefix of the counters' names.",
-        default="queue.stats",
-    ),
-    Option(
-        "graphite_interval",
-        values.seconds(0.1, 86400),
-        _MONITORING,
-        "SECONDS",
-        "Time between two samples of the counters.",
-        default="1",
-    ),
-    Option(
-        "http",
-        values.listen,
-        _MONITORING,
-        "ADDRESS",
-        "Serve HTTP on this address: the dashboard at /, metrics for Prometheus at /metrics, /health and "
-        "/ready. Written as for --listen, with its TLS parameters, which an address that other machines can "
-        "reach needs.",
-    ),
-    Option(
-        "http_host",
-        values.host_name,
-        _MONITORING,
-        "NAME",
-        "Name under which browsers reach the dashboard, beside IP addresses, localhost and the machine's "
-        "name. May be repeated.",
-        many=True,
-    ),
-    Option(
-        "http_behind_proxy",
-        values.boolean,
-        _MONITORING,
-        "",
-        "A reverse proxy in front of --http does TLS: serve other machines without it.",
-    ),
-    Option(
-        "metrics_listen",
-        values.listen,
-        _MONITORING,
-        "ADDRESS",
-        "Serve the metrics on this address in place of that of --http, and without TLS unless it has TLS "
-        "parameters.",
-    ),
-    Option(
-        "metrics_token_file",
-        values.path,
-        _MONITORING,
-        "FILE",
-        "Serve the metrics only to clients that send the token in this file, as Authorization: Bearer TOKEN.",
-    ),
-    Option(
-        "metrics_max_queues",
-        values.whole(0, 2**31 - 1),
-        _MONITORING,
-        "COUNT",
-        "Maximum number of queues in the metrics for Prometheus; those left out are counted.",
-        default="100",
-    ),
-    Option(
-        "instance_name",
-        values.instance_name,
-        _MONITORING,
-        "NAME",
-        "Name of this instance: the label alias of the metrics for Prometheus, and which instance of a "
-        "YAML file this one is.",
-        default="the address of --listen",
-    ),
+    *MONITORING_OPTIONS,
 )

@@ -15,7 +15,8 @@ from iproto_server.box import Box
 from iproto_server.box.api.instance.cfg import Configuration, wrong_value
 from iproto_server.box.memtx.memory_budget import budget
 from iproto_server.config.config import Config
-from iproto_server.config.options import OPTIONS, Option
+from iproto_server.config.option import Option
+from iproto_server.config.options import OPTIONS
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.logging.log_setup import change_logs
 from iproto_server.server.checkpoints.checkpointer import Checkpointer

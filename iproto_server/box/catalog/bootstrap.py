@@ -8,7 +8,7 @@ from typing import Any
 
 from iproto_server.box.catalog.catalog import Catalog
 from iproto_server.box.catalog.function_def import SQL_BUILTIN
-from iproto_server.box.catalog.loader import Loader
+from iproto_server.box.catalog.loading.loader import Loader
 from iproto_server.codec import msgpack as codec
 
 

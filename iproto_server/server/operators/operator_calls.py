@@ -8,7 +8,6 @@ tasks or for none. Only repairs of more than `REPAIRS` tasks, and `kick`, work i
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from inspect import signature
@@ -19,10 +18,18 @@ from iproto_server.box.access.access_control import ADMIN, Credentials, Privileg
 from iproto_server.box.access.session import ActingAs
 from iproto_server.box.api.slices import Steps
 from iproto_server.errors import BoxError
-from iproto_server.managed_queue import ManagedQueue, TaskInfo, TaskState
+from iproto_server.managed_queue import ManagedQueue, TaskInfo
 from iproto_server.server.applications.application_queues import ApplicationQueues
 from iproto_server.server.backup_reader import BackupReader
 from iproto_server.server.operator_log import log_action
+from iproto_server.server.operators.operator_arguments import (
+    PAGE_MAX,
+    id_of,
+    is_duration,
+    limit_of,
+    options_of,
+    state_of,
+)
 from iproto_server.server.operators.operator_view import (
     OperatorView,
     Record,
@@ -35,8 +42,6 @@ from iproto_server.text.payload_size import cut_payload
 
 PREFIX: Final = "operator."
 
-PAGE_MAX: Final = 1000
-"""The maximum number of tasks, or queues, in an answer, and of tasks in a repair."""
 KICK_MAX: Final = 10_000
 """The maximum number of tasks that one call kicks."""
 REPAIRS: Final = 40
@@ -138,11 +143,11 @@ class OperatorCalls:
         Parameters:
             options: `limit`, `after` (a name).
         """
-        given = _options(options, "limit", "after")
+        given = options_of(options, "limit", "after")
         after = given.get("after")
         if after is not None and not isinstance(after, str):
             raise BoxError.procedure("after must be the name of a queue")
-        return self._in_slices(self._view.queues(_limit(given, PAGE_MAX), after))
+        return self._in_slices(self._view.queues(limit_of(given, PAGE_MAX), after))
 
     def queue(self, name: object = None) -> Record:
         """Return the figures of a queue.
@@ -158,7 +163,7 @@ class OperatorCalls:
         Parameters:
             options: `limit`: the maximum number of tasks shown for each session.
         """
-        return self._in_slices(self._view.sessions(_limit(_options(options, "limit"), _PAGE)))
+        return self._in_slices(self._view.sessions(limit_of(options_of(options, "limit"), _PAGE)))
 
     def tasks(self, queue: object = None, options: object = None) -> list[Record] | Waiter:
         """Return tasks of a queue; see `ManagedQueue.tasks`.
@@ -168,19 +173,19 @@ class OperatorCalls:
             options: `state`, `limit`, `after` (an id), `older` (seconds), `data_size` (characters, bytes or
                 items of a payload that are kept; see `cut_payload`).
         """
-        given = _options(options, "state", "limit", "after", "older", "data_size")
+        given = options_of(options, "state", "limit", "after", "older", "data_size")
         data_size = given.get("data_size")
         if data_size is not None and (type(data_size) is not int or not 1 <= data_size < 2**31):
             raise BoxError.procedure("data_size must be an integer from 1")
         state, after, older = (given.get(name) for name in ("state", "after", "older"))
-        if older is not None and not _is_duration(older):
+        if older is not None and not is_duration(older):
             raise BoxError.procedure(f"older must be a number of seconds from 0, not {older!r}")
-        limit = _limit(given, _PAGE)
+        limit = limit_of(given, _PAGE)
         tasks = walk(
             self._queue(queue),
-            None if state is None else _state(state),
+            None if state is None else state_of(state),
             limit,
-            None if after is None else _id(after),
+            None if after is None else id_of(after),
             None if older is None else float(older),
         )
         return self._in_slices(_page(tasks, limit, data_size))
@@ -192,7 +197,7 @@ class OperatorCalls:
             queue: the queue's name.
             task_id: the task's id.
         """
-        task = self._queue(queue).task(_id(task_id))
+        task = self._queue(queue).task(id_of(task_id))
         return None if task is None else describe_task(task)
 
     # -- repairs --
@@ -307,7 +312,7 @@ class OperatorCalls:
         Parameters:
             options: `since`: the clock where an earlier backup ends.
         """
-        return self._backups.start(self._box.session.current, _options(options, "since").get("since"))
+        return self._backups.start(self._box.session.current, options_of(options, "since").get("since"))
 
     def backup_read(self, name: object = None, offset: object = None, size: object = None) -> Waiter:
         """Read a part of a file of the backup; see `BackupReader.read`.
@@ -337,7 +342,7 @@ class OperatorCalls:
         target: str | None = None,
     ) -> list[Record] | Waiter:
         found = self._with_action(queue, action)
-        wanted = [_id(task_id) for task_id in (ids if isinstance(ids, list | tuple) else [ids])]
+        wanted = [id_of(task_id) for task_id in (ids if isinstance(ids, list | tuple) else [ids])]
         if not 1 <= len(wanted) <= PAGE_MAX:
             raise BoxError.procedure(f"the number of ids must be 1 to {PAGE_MAX}")
         into = {} if target is None else {"target": target}
@@ -412,49 +417,3 @@ def _page(tasks: Iterable[TaskInfo | None], limit: int, data_size: int | None) -
                 break
         yield
     return found
-
-
-def _options(value: object, *names: str) -> Mapping[str, Any]:
-    if value is None:
-        return {}
-    # An empty map of a Lua client is an empty list.
-    if value == []:
-        return {}
-    if not isinstance(value, Mapping):
-        raise BoxError.procedure("options must be a map")
-    for name in value:
-        if name not in names:
-            raise BoxError.procedure(f"there is no option {name!r}; the options are {', '.join(names)}")
-    return value
-
-
-def _limit(options: Mapping[str, Any], default: int) -> int:
-    limit = options.get("limit")
-    if limit is None:
-        return default
-    if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= PAGE_MAX:
-        raise BoxError.procedure(f"limit must be 1 to {PAGE_MAX}")
-    return limit
-
-
-def _is_duration(value: object) -> bool:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return is_number and 0 <= value < math.inf  # type: ignore[operator]
-
-
-def _state(value: object) -> TaskState:
-    try:
-        return TaskState(value)  # type: ignore[arg-type]  # a wrong one is refused
-    except ValueError:
-        names = ", ".join(state.value for state in TaskState)
-        raise BoxError.procedure(f"state must be one of {names}, not {value!r}") from None
-
-
-def _id(value: object) -> int | str:
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        raise BoxError.procedure(f"an id must be a number or a text, not {value!r}")
-    if not isinstance(value, float):
-        return value
-    if not value.is_integer():
-        raise BoxError.procedure(f"an id must be an integer or a text, not {value!r}")
-    return int(value)

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from iproto_server.box.catalog.foreign.versions import Version
-from iproto_server.box.catalog.loader import Loader, Report
+from iproto_server.box.catalog.loading.loader import Loader
+from iproto_server.box.catalog.loading.space_load import Report
 from iproto_server.box.catalog.system_space_ids import SYSTEM_ID_MAX
 from iproto_server.box.memtx.row_applier import UNFIT, SpaceChanges, in_words
 from iproto_server.errors import BoxError, ErrorCode

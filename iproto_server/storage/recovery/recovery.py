@@ -20,7 +20,7 @@ from uuid import UUID, uuid4
 
 from iproto_server.box.api.box import Box
 from iproto_server.box.catalog.foreign.versions import version_of_program
-from iproto_server.box.catalog.loader import Loader
+from iproto_server.box.catalog.loading.loader import Loader
 from iproto_server.box.catalog.replica_set import parse_uuid
 from iproto_server.box.catalog.system_space_ids import (
     CLUSTER,

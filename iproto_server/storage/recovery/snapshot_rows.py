@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from iproto_server.box.catalog.loader import Loader
+from iproto_server.box.catalog.loading.loader import Loader
 from iproto_server.storage.xlog import Block, XlogReader
 
 

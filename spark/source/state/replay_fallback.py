@@ -7,7 +7,7 @@ or field names are altered later. One task then keeps all rows of the space in m
 from __future__ import annotations
 
 from iproto_server.box.api.box import Box
-from iproto_server.box.catalog.loader import Loader
+from iproto_server.box.catalog.loading.loader import Loader
 from iproto_server.box.catalog.system_space_ids import INDEX, SPACE, SYSTEM_ID_MAX
 from iproto_server.box.catalog.sysview import SysviewSpace
 from iproto_server.box.memtx.row_applier import UNFIT, in_words

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from iproto_server import Box, BoxError, ErrorCode
 from iproto_server.box.access.access_control import Privilege
-from iproto_server.box.catalog.loader import Loader, Report
+from iproto_server.box.catalog.loading.loader import Loader
+from iproto_server.box.catalog.loading.space_load import Report
 from iproto_server.box.catalog.system_space_ids import COLLATION, FUNC, INDEX, PRIV, SPACE, TRUNCATE, USER
 from iproto_server.box.catalog.sysview import SysviewSpace
 from iproto_server.box.tuple.format import Format

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from iproto_server import Box, ErrorCode, Space
-from iproto_server.box.catalog.loader import Loader
+from iproto_server.box.catalog.loading.loader import Loader
 from iproto_server.box.key.key_def import KeyDef
 from iproto_server.box.key.key_part import KeyPart, path_text
 from iproto_server.box.tuple.format import Format

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from iproto_server import Box, BoxError, ErrorCode, Space
-from iproto_server.box.catalog.loader import Loader
+from iproto_server.box.catalog.loading.loader import Loader
 from iproto_server.box.memtx.read_view import ReadView
 from tests.box.boxes import new_box, refused, rows
 from tests.box.refusal import refusal

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from unittest.mock import patch
 
-from iproto_server.box.catalog.loader import Loader
+from iproto_server.box.catalog.loading.loader import Loader
 from iproto_server.box.index.index import Index
 from iproto_server.box.index.tree_index import TreeIndex
 from iproto_server.storage.recovery.log_replay import LogReplay

@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from iproto_server import Box
-from iproto_server.box.catalog.loader import Loader
+from iproto_server.box.catalog.loading.loader import Loader
 from iproto_server.box.catalog.system_space_ids import SYSTEM_ID_MAX
 from iproto_server.box.catalog.sysview import SysviewSpace
 from iproto_server.box.index.index import Index

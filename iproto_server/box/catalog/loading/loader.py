@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from types import TracebackType
-from typing import Any, Final, Protocol, Self
+from typing import Any, Final, Self
 
 from iproto_server.box.access.access_control import ADMIN, Credentials, Privilege
 from iproto_server.box.catalog.catalog import Catalog
@@ -21,6 +21,14 @@ from iproto_server.box.catalog.foreign.advice import advice_about
 from iproto_server.box.catalog.foreign.definitions import served_index
 from iproto_server.box.catalog.foreign.system_rows import reason_of
 from iproto_server.box.catalog.foreign.versions import UNKNOWN, Version
+from iproto_server.box.catalog.loading.space_load import (
+    Report,
+    SpaceLoad,
+    duplicate_text,
+    refuse,
+    row_text,
+    row_values,
+)
 from iproto_server.box.catalog.system_space_ids import (
     CLUSTER,
     COLLATION,
@@ -39,83 +47,14 @@ from iproto_server.box.index.factory import parse_index
 from iproto_server.box.index.index import Index
 from iproto_server.box.memtx.index_build import build_from_primary
 from iproto_server.box.memtx.memtx_space import MemtxSpace
-from iproto_server.box.memtx.row_applier import UNFIT, NumberedChanges, SpaceChanges, SystemChanges, in_words
+from iproto_server.box.memtx.row_applier import UNFIT, NumberedChanges, SpaceChanges, SystemChanges
 from iproto_server.box.memtx.space_format import format_with_indexes
 from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError, ErrorCode
 
-
-class Report(Protocol):
-    """Called when a row cannot be loaded. It raises, or returns to skip the row."""
-
-    def __call__(self, reason: str, advice: str | None = None, /) -> None:
-        """Take the reason, and what to do about it; None if the row is damaged."""
-
-
 _OBJECTS: Final = {"_func": "function", "_user": "user", "_sequence": "sequence"}
 _CHUNK: Final = 1024
 """Rows decoded at once; more would cost more in memory than they save."""
-
-
-class _Refusal(Exception):
-    """A row cannot be loaded and must not be skipped."""
-
-
-def refuse(reason: str, advice: str | None = None) -> None:
-    """A `Report` for rows that are known to be valid."""
-    raise _Refusal(reason)
-
-
-class _SpaceLoad:
-    """The rows of one space from a snapshot, on their way to its primary index.
-
-    Attributes:
-        space: the space.
-        keys, rows: those that the index cannot take before the others are known.
-    """
-
-    __slots__ = ("_index", "keys", "rows", "space")
-
-    def __init__(self, space: MemtxSpace) -> None:
-        self.space = space
-        self._index = space.primary_index()
-        self.keys: list[bytes] = []
-        self.rows: list[bytes] = []
-
-    def add(self, rows: Sequence[bytes], report: Report) -> None:
-        """Add rows of a snapshot."""
-        unpack, index = codec.unpack, self._index
-        fitting: list[bytes] = []
-        try:
-            decoded = list(map(unpack, rows))
-            keys = index.keys_of(decoded, ())
-            if self.space.attached is not None:
-                for fields in decoded:
-                    self.space.attached.follow(fields)
-            fitting += rows
-        except UNFIT:
-            keys = []
-            for raw in rows:
-                try:
-                    keys.append(index.key_of(unpack(raw), b""))
-                except UNFIT as error:
-                    report(_row_of(self.space.name, raw, error))
-                else:
-                    fitting.append(raw)
-        if self.rows or not index.append(keys, fitting):
-            self.keys += keys
-            self.rows += fitting
-
-    @property
-    def tree(self) -> object:
-        """The primary index's tree, if nothing but rows in order is to be added to it."""
-        is_only = not self.rows and self.space.attached is None
-        return self._index if is_only and self._index.holds_rows else None
-
-    def finish(self, report: Report) -> None:
-        """Add the rows that were collected."""
-        for position in self._index.build(self.keys, self.rows):
-            report(_duplicate(self._index, self.rows[position]))
 
 
 class Loader:
@@ -130,7 +69,7 @@ class Loader:
         self._catalog = catalog
         self._report = report
         self._system_rows: dict[int, list[bytes]] | None = {}
-        self._loads: dict[int, _SpaceLoad | None] = {}
+        self._loads: dict[int, SpaceLoad | None] = {}
         self._current_user = catalog.current_user
         loading = Credentials(ADMIN, ADMIN, "admin", False, {})
         loading.universe = int(Privilege.ALL)
@@ -185,7 +124,7 @@ class Loader:
         space_load = self._load_of(space_id) if space_id > SYSTEM_ID_MAX else None
         return None if space_load is None else space_load.tree
 
-    def _load_of(self, space_id: int) -> _SpaceLoad | None:
+    def _load_of(self, space_id: int) -> SpaceLoad | None:
         """Where rows of a user's space go; None if it has no definition."""
         if space_id not in self._loads:
             self.define()
@@ -198,14 +137,14 @@ class Loader:
             try:
                 SystemChanges(self._catalog.space(space_id)).insert(raw)
             except UNFIT as error:
-                self._report(_row_of(str(space_id), raw, error))
+                self._report(row_text(str(space_id), raw, error))
 
-    def _begin(self, space_id: int) -> _SpaceLoad | None:
+    def _begin(self, space_id: int) -> SpaceLoad | None:
         space = self._catalog.spaces.get(space_id)
         if space is None or space.primary is None:
             self._report(f"there are rows of space {space_id}, which has no definition")
             return None
-        return _SpaceLoad(space)
+        return SpaceLoad(space)
 
     def define(self) -> None:
         """Apply the collected rows of the system spaces, unless that was done before."""
@@ -254,7 +193,9 @@ class Loader:
         """The reason why a row of a system space is refused, with the name of its object."""
         what = self._defined_by(name, raw)
         reason = reason_of(error, name, raw)
-        return f"a row of space '{name}': {reason}: {_shown(raw)}" if what is None else f"{what}: {reason}"
+        return (
+            f"a row of space '{name}': {reason}: {row_values(raw)}" if what is None else f"{what}: {reason}"
+        )
 
     def _defined_by(self, name: str, raw: bytes) -> str | None:
         """The object that a row of a system space defines; None for rows that define none."""
@@ -394,13 +335,13 @@ class Loader:
         if not left_out:
             for index, index_keys in secondaries:
                 for position in index.build(index_keys, keys):
-                    self._report(_duplicate(index, primary.get(keys[position]) or b""))
+                    self._report(duplicate_text(index, primary.get(keys[position]) or b""))
                     left_out.add(keys[position])
             for index, index_keys, index_values in multikeys:
                 for position in index.build(index_keys, index_values):
                     key = index_values[position]
                     if key not in left_out:
-                        self._report(_duplicate(index, primary.get(key) or b""))
+                        self._report(duplicate_text(index, primary.get(key) or b""))
                     left_out.add(key)
         for key in left_out:
             primary.remove(key)
@@ -423,26 +364,9 @@ class Loader:
                     if index.is_multikey:
                         index.all_keys_of(fields, key)
             except UNFIT as error:
-                self._report(_row_of(space.name, raw, error))
+                self._report(row_text(space.name, raw, error))
                 continue
             keys.append(key)
             for column, index_key in zip(columns, made, strict=True):
                 column.append(index_key)
         return keys, columns
-
-
-def _row_of(space: str, raw: bytes, error: BaseException) -> str:
-    return f"a row of space '{space}': {in_words(error)}: {_shown(raw)}"
-
-
-def _shown(raw: bytes) -> str:
-    try:
-        return str(codec.unpack(raw))
-    except BoxError:
-        return raw.hex()
-
-
-def _duplicate(index: Index, raw: bytes) -> str:
-    error = BoxError(ErrorCode.TUPLE_FOUND, index.name, index.space_name)
-    fields = codec.unpack(raw)
-    return f"{error.message}: {index.values_of(fields)}"

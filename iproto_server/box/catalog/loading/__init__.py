@@ -1,0 +1,1 @@
+"""Loads the rows of snapshots and logs into a catalog."""
