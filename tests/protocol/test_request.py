@@ -3,7 +3,6 @@
 import tracemalloc
 from typing import Any
 
-import msgpack
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,16 +10,13 @@ from hypothesis import strategies as st
 from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.protocol import Key, Request, RequestError, RequestType, decode_request
-from tests.codec.test_msgpack import values
 from tests.memory_peak import memory_peak
+from tests.protocol.decoding import (
+    parts,
+)
 from tests.protocol.probes import GOOD_BODIES, OUR_PROBES, PROBES, ROW_TYPES, SYNC, Probe, header
-from tests.protocol.request_model import Parts, decode, decoded
 
 RAW_KEYS = (Key.KEY, Key.TUPLE, Key.OPS)
-
-
-def parts(request: Request) -> tuple[int, int, int, int, dict[int, object]]:
-    return request.type, request.sync, request.schema_version, request.stream_id, request.body
 
 
 @pytest.mark.parametrize("probe", [*PROBES, *OUR_PROBES], ids=lambda probe: probe.name)
@@ -398,65 +394,3 @@ def test_a_request_shows_itself_whole() -> None:
     assert (
         repr(Request(64, 7, 81, 0, {})) == "Request(type=64, sync=7, schema_version=81, stream_id=0, body={})"
     )
-
-
-# -- the model --
-
-
-@st.composite
-def damaged(draw: st.DrawFn, whole: st.SearchStrategy[bytes]) -> bytes:
-    """Bytes that are cut short, lengthened, or have a few changed bytes."""
-    data = bytearray(draw(whole))
-    for _ in range(draw(st.integers(0, 3))):
-        if data:
-            data[draw(st.integers(0, len(data) - 1))] = draw(st.integers(0, 255))
-    return bytes(data[: draw(st.integers(0, len(data)))]) + draw(st.binary(max_size=3))
-
-
-def pairs(keys: st.SearchStrategy[Any], items: st.SearchStrategy[Any], most: int) -> st.SearchStrategy[bytes]:
-    """A packed map, in which keys may be repeated."""
-    packed = st.tuples(keys.map(codec.pack), items.map(codec.pack)).map(b"".join)
-    return st.lists(packed, max_size=most).map(lambda found: bytes((0x80 + len(found),)) + b"".join(found))
-
-
-numbers = st.integers(0, 3) | st.integers(0, 2**64 - 1)
-items = numbers | st.lists(values, max_size=3) | st.text(max_size=3) | st.floats() | values
-keys = st.sampled_from([*range(0x10, 0x16), 0x1F, *range(0x20, 0x30), *range(0x40, 0x44), *range(0x54, 0x60)])
-any_headers = pairs(st.sampled_from([0, 1, 5, 10, 2, 3, 4, 0x21, 0x52, 0x60, -1, 300, "a"]), items, 5)
-good_headers = st.builds(
-    lambda number, sync, rest: msgpack.packb({0: number, 1: sync, **rest}),
-    st.sampled_from([*range(17), 64, 73, 74, 75, 77, 99, 266, 2**40 + 10]),
-    numbers,
-    st.fixed_dictionaries({}, optional={5: st.integers(0, 2**34), 10: st.integers(0, 3)}),
-)
-any_bodies = pairs(keys | st.integers(-1, 300) | values, items, 6) | values.map(codec.pack) | st.just(b"")
-good_bodies = st.sampled_from([*GOOD_BODIES.values()]).flatmap(
-    lambda body: st.dictionaries(keys, items, max_size=2).map(lambda more: codec.pack({**body, **more}))
-)
-frames = st.builds(
-    lambda head, body: head + body, good_headers | any_headers, good_bodies | good_bodies | any_bodies
-)
-
-
-@given(frames | damaged(frames) | st.binary(max_size=30))
-def test_all_frames_are_decoded_as_by_the_model(frame: bytes) -> None:
-    assert decoded(frame) == decode(frame)
-
-
-@given(st.sampled_from(sorted(GOOD_BODIES)), st.data())
-def test_all_bodies_are_checked_as_by_the_model(number: RequestType, data: st.DataObject) -> None:
-    good = [codec.pack(key) + codec.pack(value) for key, value in GOOD_BODIES[number].items()]
-    more = data.draw(
-        st.lists(st.tuples(keys.map(codec.pack), items.map(codec.pack)).map(b"".join), max_size=2)
-    )
-    parts = data.draw(st.permutations([*good, *more]))[data.draw(st.integers(0, 1)) :]
-    frame = header(number) + bytes((0x80 + len(parts),)) + b"".join(parts)
-    assert decoded(frame) == decode(frame)
-
-
-@pytest.mark.parametrize("depth", [0, 1, 32, 33, 1021, 1022, 1023, 1024, 1100])
-@pytest.mark.parametrize("head", [b"\x91", b"\x81\x01", b"\xdc\x00\x01"])
-def test_arguments_may_be_as_deep_as_the_model_says(head: bytes, depth: int) -> None:
-    frame = header(RequestType.CALL) + b"\x82\x22\xa1f\x21\x91" + head * depth + b"\xc0"
-    assert isinstance(decode(frame), Parts) == (depth <= 1022)
-    assert decoded(frame) == decode(frame)

@@ -18,7 +18,7 @@ from iproto_server.server.server import Server
 from iproto_server.storage.storage import Storage
 from queue_lua_compat.tutorial import TutorialQueue
 from tests.iproto_client import IprotoClient
-from tests.storage.faulty_disk import FaultyDisk
+from tests.server.faults.faulty_disk import FaultyDisk
 
 
 class ServerInProcess:

@@ -14,8 +14,8 @@ from iproto_server.storage.snapshot import SnapshotWriter
 from iproto_server.storage.storage import Storage, StorageOptions
 from iproto_server.storage.wal import WalMode
 from iproto_server.storage.xlog import FileType, XlogHeader, XlogReader
+from tests.server.faults.faulty_disk import FaultyDisk
 from tests.storage.databases import save_rows, start, texts, write_waiting
-from tests.storage.faulty_disk import FaultyDisk
 from tests.storage.files import INSTANCE, TIMESTAMP
 
 Rows = dict[int, str]

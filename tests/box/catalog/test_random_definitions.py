@@ -12,7 +12,7 @@ from iproto_server import Box, BoxError
 from iproto_server.box.memtx.consistency import faults_of
 from iproto_server.box.memtx.read_view import ReadView
 from tests.box.boxes import new_box, rows, state
-from tests.box.txn.test_interactive import Client, UnwrittenJournal
+from tests.box.txn.interactive_clients import Client, UnwrittenJournal
 from tests.plugins.profiles import examples
 
 ID = 700

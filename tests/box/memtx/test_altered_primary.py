@@ -13,7 +13,8 @@ from iproto_server.box.memtx.read_view import ReadView
 from iproto_server.codec import msgpack as codec
 from iproto_server.errors import ErrorCode
 from tests.box.boxes import new_box, refused, rows, state
-from tests.box.txn.test_interactive import CONFLICT, YIELDED, Client, UnwrittenJournal, others
+from tests.box.txn.interactive_clients import CONFLICT, Client, UnwrittenJournal, others
+from tests.box.txn.test_interactive import YIELDED
 
 ROWS = [
     [6, "b", 4, 1, 2, [1, 2]],

@@ -9,7 +9,7 @@ import pytest
 from iproto_server import Box, BoxError, ManualClock, Tally, TransactionalDict
 from iproto_server.box.txn.journal import MemoryJournal
 from iproto_server.native._native import Transaction
-from tests.box.txn.test_interactive import CONFLICT, Client, others
+from tests.box.txn.interactive_clients import CONFLICT, Client, others
 
 
 class SlowJournal(MemoryJournal):

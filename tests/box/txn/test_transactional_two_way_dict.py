@@ -14,7 +14,7 @@ import pytest
 from iproto_server import ABSENT, Box, IncrementalDict, TransactionalTwoWayDict
 from iproto_server.box.txn.journal import MemoryJournal
 from iproto_server.native._native import Transaction
-from tests.box.txn.test_interactive import Client, others
+from tests.box.txn.interactive_clients import Client, others
 
 
 class SlowJournal(MemoryJournal):

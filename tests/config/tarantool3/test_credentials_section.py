@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from iproto_server.config.credentials import ConfiguredGrant, ConfiguredPrincipal, Credentials
-from tests.config.tarantool3.test_server_options import load, refusal
+from tests.config.tarantool3.cluster import load, refusal
 
 USERS = "credentials.users"
 

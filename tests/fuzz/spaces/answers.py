@@ -37,7 +37,7 @@ from tests.fuzz.spaces.spaces import (
 )
 from tests.fuzz.target import Target
 from tests.native.requests.test_handle import application
-from tests.storage.faulty_disk import FaultyDisk
+from tests.server.faults.faulty_disk import FaultyDisk
 
 _UNPACKABLE: Final = b"unsupported Python type"
 """A procedure's result is packed when its changes are committed, as in Tarantool."""

@@ -23,7 +23,7 @@ from iproto_server.server.requests.dispatcher import Dispatcher
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.wal import WalMode, WriteAheadLog
 from tests.plugins.profiles import examples
-from tests.storage.faulty_disk import FaultyDisk
+from tests.server.faults.faulty_disk import FaultyDisk
 
 SPACE = 600
 

@@ -15,8 +15,8 @@ from tests.iproto_client import (
     TUPLE,
 )
 from tests.server.applications.reloadable import SPACE, Reloadable, code, failure_of_reload, send_call
+from tests.server.faults.faulty_disk import WAL_IO
 from tests.server.in_process import ServerInProcess
-from tests.storage.faulty_disk import WAL_IO
 
 __all__ = ["code"]
 

@@ -30,7 +30,7 @@ from tests.iproto_client import (
 )
 from tests.running_server import QUEUE_APPLICATION, RunningServer
 from tests.server.conftest import APPLICATION
-from tests.storage.faulty_disk import WAL_IO
+from tests.server.faults.faulty_disk import WAL_IO
 
 DISK_SIZE = 1 << 20
 LOG_SIZE = 20_000

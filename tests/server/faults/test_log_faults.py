@@ -20,8 +20,8 @@ from tests.iproto_client import (
     IprotoClient,
     frame,
 )
+from tests.server.faults.faulty_disk import WAL_IO
 from tests.server.in_process import ServerInProcess, Start, queue_servers
-from tests.storage.faulty_disk import WAL_IO
 
 SPACE = 700
 

@@ -26,8 +26,8 @@ from tests.iproto_client import (
     Answer,
     IprotoClient,
 )
+from tests.server.faults.faulty_disk import WAL_IO
 from tests.server.in_process import ServerInProcess
-from tests.storage.faulty_disk import WAL_IO
 
 gate = asyncio.Event()
 

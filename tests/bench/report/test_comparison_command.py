@@ -1,0 +1,155 @@
+"""The command of the comparison: what is measured, written and refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from bench import __main__ as command
+from bench.peers.database import DEFAULT_QUEUE, Ours, Tarantool
+from bench.peers.queue_server import CHECKOUT
+from bench.report.comparison import NAMES, Comparison, Plan, find
+from bench.report.markdown import markdown
+from bench.report.results import Results, read
+from bench.scenarios.queues.delivery import Delivery
+from bench.scenarios.storage.backlog import Footprint
+from bench.workloads.rate import Shape
+from tests.bench.report.invented import BEANSTALKD, MANY, OURS, TARANTOOL, cost, rate, start
+from tests.programs import require_program
+
+
+@pytest.fixture
+def results() -> Results:
+    """Create results of all measurements of ours, Tarantool and beanstalkd."""
+    made = Results([OURS, TARANTOOL, BEANSTALKD], ["Redis"], 1_000_000)
+    for name, speed in ((OURS, 3000.0), (TARANTOOL, 1000.0), (BEANSTALKD, 2000.0)):
+        for shape in ("1 × 1", MANY, "100 × 1", "1000 × 1"):
+            for operation in ("put", "take", "ack", "cycle"):
+                latency = 1000 / speed
+                times = (latency, 2 * latency, 3 * latency)
+                made.rates.append(rate(name, operation, speed, 1e5 / speed, times, shape=shape))
+        made.deliveries.append(Delivery(name, 0, 2000, 100, 0, 4000, [0.1, 0.2, 0.3], 50.0, 60.0))
+        made.footprints.append(Footprint(name, 1_000_000, 10**7, 10**7 + int(speed) * 10**5))
+        made.costs.append(cost(name, 15 / speed))
+    for name, speed in ((OURS, 500.0), (TARANTOOL, 1000.0)):
+        made.rates += [
+            rate(name, operation, speed, section="raw")
+            for operation in ("insert", "select", "replace", "update", "delete")
+        ]
+        made.rates += [
+            rate(name, driver, 2 * speed, section="tubes", shape=shape)
+            for shape in (MANY, "100 × 1")
+            for driver in ("fifo", "fifottl", "utube", "utubettl")
+        ]
+        made.rates.append(
+            rate(name, "put", speed, section="latency", shape="1000 × 1", latencies_ms=(1, speed, 1))
+        )
+        for kind in ("snapshot", "log"):
+            made.starts += [start(name, kind, writer, speed / 100) for writer in (OURS, TARANTOOL)]
+    made.rates += [
+        rate(OURS, "cycle", 700.0, section="echo", shape="100 × 1"),
+        rate("echo", "cycle", 1000.0, section="echo", shape="100 × 1"),
+        *(
+            replace(each, contender="the module")
+            for each in made.rates
+            if each.section == "tubes" and each.contender == TARANTOOL
+        ),
+        rate(OURS, "cycle", 900.0, section="standing"),
+        rate(OURS, "cycle", 1080.0, section="empty"),
+    ]
+    return made
+
+
+def test_missing_contenders_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    assert find(NAMES, DEFAULT_QUEUE) == ([Ours()], [TARANTOOL, BEANSTALKD, "Redis"])
+    assert find([TARANTOOL], DEFAULT_QUEUE) == ([], [TARANTOOL])
+
+
+@pytest.mark.slow
+@pytest.mark.real_tarantool
+def test_every_section_is_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = require_program("tarantool", "tarantool")
+    monkeypatch.delenv(CHECKOUT, raising=False)
+    plan = Plan(rounds=1, share=0.005, tasks=1000, shapes=[Shape(10, 100)])
+    comparison = Comparison([Ours(), Tarantool(program)], tmp_path, plan, lambda _: None)
+    comparison.run()
+    assert {each.section for each in comparison.results.rates} == {
+        "queue",
+        "echo",
+        "raw",
+        "latency",
+        "tubes",
+        "delayed",
+        "standing",
+        "empty",
+    }
+    assert len(comparison.results.deliveries) == 4
+    assert [each.contender for each in comparison.results.footprints] == [OURS, TARANTOOL]
+    assert [each.contender for each in comparison.results.costs] == [OURS, TARANTOOL]
+    assert {(each.kind, each.writer, each.contender) for each in comparison.results.starts} == set(
+        product(("snapshot", "log"), (OURS, TARANTOOL), (OURS, TARANTOOL))
+    )
+    [note] = comparison.results.notes
+    assert CHECKOUT in note
+
+
+def test_the_command_writes_what_it_prints(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["--contender", "OURS", "--shape", "1x2", "--only", "queue,", "--rounds", "1", "--quick"]
+    assert command.main([*arguments, "--output", str(tmp_path / "new" / "results")]) == 0
+    printed = capsys.readouterr().out
+    files = {path.suffix: path for path in (tmp_path / "new" / "results").iterdir()}
+    assert set(files) == {".png", ".json", ".md"}
+    file = files[".json"]
+    assert files[".md"].read_text() == markdown(read([file]))
+    assert {each.shape for each in read([file]).rates} == {"1 × 2"}
+    assert command.main(["--show", str(file)]) == 0
+    assert capsys.readouterr().out == printed
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--rounds", "0"], "0 is less than 1"),
+        (["--rounds", "many"], "'many' is not a number"),
+        (["--tasks", "-1"], "-1 is less than 1"),
+        (["--contender", "rabbit"], "'rabbit' is not one of ours, Tarantool, beanstalkd, Redis"),
+        (["--shape", "10"], "'10' is not of the form 10x100"),
+        (["--shape", "0x1"], "'0x1' is not of the form 10x100"),
+        (["--only", "raw,none"], "'none' is not one of queue, echo, raw"),
+        (["--tarantool-app", "/nowhere/queue.lua"], "file '/nowhere/queue.lua' does not exist"),
+        (["--directory", "/nowhere"], "directory '/nowhere' does not exist"),
+        (["--contender"], "expected at least one argument"),
+        (["--slow"], "unrecognized arguments: --slow"),
+    ],
+)
+def test_wrong_options_are_refused(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as exit_status:
+        command.main(arguments)
+    assert exit_status.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", [None, "something else"])
+def test_unreadable_results_are_reported(
+    text: str | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "results.json"
+    if text is not None:
+        file.write_text(text)
+    assert command.main(["--show", str(file)]) == 1
+    assert capsys.readouterr().err.startswith("python -m bench: ")
+
+
+def test_missing_contenders_are_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", "")
+    assert command.main(["--contender", "redis", "--output", str(tmp_path / "results")]) == 1
+    assert "none of the contenders is installed" in capsys.readouterr().err
+    assert not (tmp_path / "results").exists()

@@ -1,0 +1,5 @@
+"""Keys in the texts of errors."""
+
+from __future__ import annotations
+
+TYPES = ["fifo", "fifottl", "limfifottl"]
