@@ -9,7 +9,7 @@ import pytest
 
 from iproto_server.errors import BoxError
 from tests.storage.databases import replace, start, write_log
-from tests.storage.recovery.foreign import (
+from tests.storage.recovery.foreign.foreign import (
     CLUSTER,
     FUNC,
     ID,

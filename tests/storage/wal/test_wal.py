@@ -14,7 +14,7 @@ from iproto_server.storage.vclock import VClock
 from iproto_server.storage.wal import WalMode
 from iproto_server.storage.xlog import RowType, XlogReader
 from tests.storage.files import INSTANCE
-from tests.storage.wal_database import NOW, Database, lsns
+from tests.storage.wal.wal_database import NOW, Database, lsns
 
 
 @pytest.fixture

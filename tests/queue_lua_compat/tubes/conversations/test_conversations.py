@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.queue_lua_compat.tubes.keys import TYPES
+from tests.queue_lua_compat.tubes.conversations.keys import TYPES
 from tests.queue_lua_compat.tubes.talk import Talk
 from tests.queue_lua_compat.tubes.world import World
 

@@ -9,8 +9,8 @@ import pytest
 
 from tests.real_tarantool import RealTarantool
 from tests.storage.databases import save, start
-from tests.storage.recovery.foreign import INDEX, SPACE, base, contents, write_snapshot
-from tests.storage.recovery.test_foreign_files import CASES
+from tests.storage.recovery.foreign.foreign import INDEX, SPACE, base, contents, write_snapshot
+from tests.storage.recovery.foreign.test_foreign_files import CASES
 
 pytestmark = pytest.mark.real_tarantool
 

@@ -12,7 +12,7 @@ from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.storage.directory import IN_PROGRESS, find_logs
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.wal import WalMode
-from tests.storage.wal_database import Database, lsns
+from tests.storage.wal.wal_database import Database, lsns
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import FileType, RowType, XlogHeader
 from tests.storage.databases import replace, save, start, write_log
 from tests.storage.files import INSTANCE, TIMESTAMP
-from tests.storage.recovery.foreign import (
+from tests.storage.recovery.foreign.foreign import (
     CLUSTER,
     FUNC,
     ID,

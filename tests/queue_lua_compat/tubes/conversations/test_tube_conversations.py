@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.queue_lua_compat.tubes.keys import TYPES
+from tests.queue_lua_compat.tubes.conversations.keys import TYPES
 from tests.queue_lua_compat.tubes.talk import Talk
 from tests.queue_lua_compat.tubes.world import World
 
