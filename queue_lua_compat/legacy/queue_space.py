@@ -51,7 +51,8 @@ from queue_lua_compat.long_calls import TAKES, WOKEN_MAX, take_steps
 from queue_lua_compat.policies.attempts import Cause
 from queue_lua_compat.policies.failures import Failure
 from queue_lua_compat.policies.options import QUEUE_OPTIONS, ReleaseLimitPolicy
-from queue_lua_compat.policies.queue_policy import DEAD_LETTERS, QueuePolicy, stored_policies
+from queue_lua_compat.policies.queue_policy import DEAD_LETTERS, QueuePolicy
+from queue_lua_compat.policies.stored_policies import stored_policies
 from queue_lua_compat.task_owners import TaskOwners
 from queue_lua_compat.task_times import TaskTimes
 

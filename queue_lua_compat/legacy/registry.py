@@ -10,7 +10,7 @@ from queue_lua_compat.legacy.arguments import text
 from queue_lua_compat.legacy.queue_space import QueueSpace
 from queue_lua_compat.legacy.statistics import Statistics
 from queue_lua_compat.lua_numbers import key_of
-from queue_lua_compat.policies.queue_policy import forget_policies
+from queue_lua_compat.policies.stored_policies import forget_policies
 
 _NAME: Final = 2
 """The field of `_space` with the name."""

@@ -9,7 +9,6 @@ from typing import Any, Final, TypeGuard
 from iproto_server import Box, BoxError, ErrorCode
 from queue_lua_compat.lua_numbers import LUA_EXACT, described, shown
 from queue_lua_compat.lua_numbers import number as text_number
-from queue_lua_compat.tubes.driver import Options
 
 
 class NotGiven:
@@ -26,7 +25,7 @@ Procedure = Callable[..., Any]
 PRIORITY_MAX: Final = 2**64 - 1
 
 
-def options_of(value: object, name: str) -> Options:
+def options_of(value: object, name: str) -> dict[str, Any]:
     """Copy options to a dict. Nil and false stand for none; a list has numbers as names.
 
     Parameters:
@@ -45,7 +44,7 @@ def options_of(value: object, name: str) -> Options:
     raise BoxError.procedure(f"attempt to index local '{name}' (a {lua_type(value)} value)")
 
 
-def call_options(value: object) -> Options:
+def call_options(value: object) -> dict[str, Any]:
     """Return the options of a call that only reads them; a string has none.
 
     Raises:
@@ -56,7 +55,7 @@ def call_options(value: object) -> Options:
     return options_of(value, "opts")
 
 
-def chosen(options: Options, name: str, default: Any) -> Any:
+def chosen(options: dict[str, Any], name: str, default: Any) -> Any:
     """Return an option, or the default instead of nil and false."""
     value = options.get(name)
     return default if value is None or value is False else value

@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Final, Self
 
 from iproto_server import Box, BoxError, Space, Trigger, Tuple, Waiter
+from queue_lua_compat.tubes.arguments import lua_text
 
 READY: Final = "r"
 TAKEN: Final = "t"
@@ -230,6 +231,17 @@ class Drivers(dict[str, type[TubeDriver]]):
         if name in self:
             raise BoxError.procedure(f'overriding registered driver "{name}"')
         self[name] = driver
+
+    def of(self, kind: object) -> type[TubeDriver]:
+        """Return the driver of a type.
+
+        Raises:
+            BoxError: there is no such type.
+        """
+        driver = self.get(kind) if isinstance(kind, str) else None
+        if driver is None:
+            raise BoxError.procedure(f"Unknown tube type {lua_text(kind)}")
+        return driver
 
 
 drivers: Final = Drivers()

@@ -7,7 +7,8 @@ from typing import Any, Final
 
 from iproto_server import Application, Box, BoxError
 from queue_lua_compat.tubes.arguments import Procedure, as_procedure, as_text, lua_type, whole
-from queue_lua_compat.tubes.queue import TUBE_PREFIX, Queue
+from queue_lua_compat.tubes.queue import Queue
+from queue_lua_compat.tubes.running_tubes import TUBE_PREFIX
 from queue_lua_compat.tubes.tube.tube import Tube
 
 METHODS: Final = {

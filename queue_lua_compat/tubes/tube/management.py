@@ -10,7 +10,8 @@ from queue_lua_compat.managed_tasks import NANOSECONDS, ManagedTasks, first_of_g
 from queue_lua_compat.tubes.driver import READY, STATES, STATUS, TASK_ID
 from queue_lua_compat.tubes.statistics import Statistics
 from queue_lua_compat.tubes.timestamps import MICROSECONDS, in_seconds
-from queue_lua_compat.tubes.tube.tube import Tube, first_taken, last_touched
+from queue_lua_compat.tubes.tube.tube import Tube
+from queue_lua_compat.tubes.tube.tube_state import first_taken, last_touched
 
 _STATES: Final = {stored: TaskState(name) for name, stored in STATES.items()}
 _STATUSES: Final = {state: stored for stored, state in _STATES.items()}
