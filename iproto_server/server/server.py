@@ -6,21 +6,17 @@ import asyncio
 import gc
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from iproto_server.app import Application
-from iproto_server.box import Box
-from iproto_server.box.access.access_control import GUEST
 from iproto_server.box.memtx.memory_budget import budget
 from iproto_server.config.config import Config, ConfigError
 from iproto_server.descriptors import spare
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.importer import ImportAnew
-from iproto_server.logging.log_setup import event, rotate_logs
 from iproto_server.metrics.loop_lag import LoopLag
 from iproto_server.protocol.constants import PROTOCOL_VERSION, Feature
 from iproto_server.server.applications.application_queues import ApplicationQueues
@@ -29,30 +25,24 @@ from iproto_server.server.applications.background_tasks import BackgroundTasks
 from iproto_server.server.applications.reload import Reload
 from iproto_server.server.applications.served_applications import ServedApplications
 from iproto_server.server.backup_reader import BackupReader
-from iproto_server.server.checkpoints.checkpointer import Checkpointer
-from iproto_server.server.connection.busy_poll import BusyPoll, usual_microseconds
 from iproto_server.server.connection.connection import Connection
-from iproto_server.server.connection.group_commit import Batch
 from iproto_server.server.connection.listeners import Listeners
-from iproto_server.server.connection.server_state import ServerState
+from iproto_server.server.database import ServedDatabase
 from iproto_server.server.deadline import Deadline
 from iproto_server.server.dynamic_config import DynamicConfig
 from iproto_server.server.graceful_shutdown import GracefulShutdown
-from iproto_server.server.loop_clock import LoopClock
+from iproto_server.server.log_rotation import LOG_ROTATE, rotate_on_call
 from iproto_server.server.operators.operator_calls import OperatorCalls
 from iproto_server.server.operators.operator_view import OperatorView
 from iproto_server.server.requests.dispatcher import Dispatcher
 from iproto_server.server.requests.watch import EventDelivery
 from iproto_server.server.schedules.schedule_calls import ScheduleCalls
 from iproto_server.server.schedules.scheduler import Scheduler
-from iproto_server.server.service_manager import RecoveryStatus, ServiceManager
+from iproto_server.server.service_manager import ServiceManager
 from iproto_server.server.stats.box_stat import BoxStatExporter
 from iproto_server.server.stats.readiness import Readiness
 from iproto_server.server.stats.server_metrics import ServerMetrics
-from iproto_server.storage.directory import make_directory
-from iproto_server.storage.recovery.recovery_progress import ProgressOfAll, progress_on
-from iproto_server.storage.storage import Storage, StorageOptions
-from iproto_server.storage.wal import WalMode
+from iproto_server.storage.storage import Storage
 from iproto_server.text.counting import counted
 
 if TYPE_CHECKING:
@@ -62,11 +52,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("iproto_server.server")
 
-LOG_ROTATE = "log.rotate"
-"""The call that makes the log's file anew. Source: Tarantool reference, "Module log", `rotate`."""
 
-VERSION = "2.11.0"
-"""Version of the protocol, for files and `box.info`; the greeting may announce another one."""
 FEATURES = (
     Feature.STREAMS,
     Feature.TRANSACTIONS,
@@ -80,7 +66,7 @@ LAST_GRACE = 0.5
 """Seconds after the deadline of a stop for cancelled tasks and for answers that are being sent."""
 
 
-class Server:
+class Server(ServedDatabase):
     """Serves applications to clients.
 
     Parameters:
@@ -91,9 +77,6 @@ class Server:
         manager: the service manager, which is told about the recovery and about reloads; None: there is none.
 
     Attributes:
-        box: the database; set by `open`, as the next two.
-        storage: its files.
-        state: the state that connections share.
         served: the served applications.
         operator: the procedures for operators; set by `start`, as the next one.
         scheduler: puts the tasks of schedules.
@@ -117,10 +100,8 @@ class Server:
         if config.http_problem is not None:
             raise ConfigError(config.http_problem)
         self._token = _read_token(config.token_file)
-        self._initial_config = config
+        super().__init__(config, storage, manager or ServiceManager())
         self._import_anew = import_anew
-        self._manager = manager or ServiceManager()
-        self._open_storage = storage
         self.listeners = Listeners(config)
         self.served = ServedApplications(applications)
         self._reporter: GraphiteReporter | None = None
@@ -130,52 +111,6 @@ class Server:
         self._deadline = Deadline()
         self.has_started = False
         self._is_refused = False
-        self._made: list[Path] = []
-
-    @property
-    def config(self) -> Config:
-        """The current configuration."""
-        return self.state.config
-
-    # -- starting and stopping --
-
-    def open(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Recover the database. This may take long; ending the process meanwhile loses nothing.
-
-        Parameters:
-            loop: the event loop that the server will run in.
-
-        Raises:
-            StorageError: the files cannot be used as they are, or another process uses them.
-            OSError: a file cannot be read or written.
-        """
-        config = self._initial_config
-        for directory in (config.work_dir, config.log_directory, config.snapshot_directory):
-            self._made += make_directory(directory)
-        version = f"{VERSION}-0-iproto"
-        self._clock = LoopClock(loop)
-        self.box = Box(None, self._clock, version, config.instance_uuid)
-        options = StorageOptions(
-            log_directory=config.log_directory,
-            snapshot_directory=config.snapshot_directory,
-            wal_mode=WalMode(config.wal_mode),
-            wal_max_size=config.wal_max_size,
-            force_recovery=config.force_recovery,
-            instance_uuid=config.instance_uuid,
-            server_version=version,
-        )
-        self.box.access.auth_type = config.auth_type
-        self._disk = ThreadPoolExecutor(1, "disk")
-        progress = progress_on()
-        if self._manager.is_present:
-            progress = ProgressOfAll(progress, RecoveryStatus(self._manager))
-        self.storage = self._open_storage(self.box, options, self._disk.submit, progress)
-        log = self.storage.log
-        microseconds = usual_microseconds() if config.busy_poll is None else config.busy_poll
-        batch = Batch(self.box.transactions, log, self._disk, BusyPoll(microseconds))
-        spare.hold()
-        self.state = ServerState(config, self.box, self._clock, loop, batch)
-        self._checkpointer = Checkpointer(self.box, log, batch, config, self.storage.recovered.checkpoint)
 
     async def start(self) -> None:
         """Run the setups of the applications, then listen.
@@ -201,7 +136,7 @@ class Server:
             state.rate_limited_log,
         )
         self.served.begin(box, self.dispatcher.calls)
-        self.dispatcher.calls.own[LOG_ROTATE] = _rotate_logs
+        self.dispatcher.calls.own[LOG_ROTATE] = rotate_on_call
         self._metrics = ServerMetrics(
             state, self.dispatcher, self.storage.log, self._checkpointer, self._lag, box.memory
         )
@@ -225,14 +160,14 @@ class Server:
             from iproto_server.server.configured_users import create_configured_users
 
             create_configured_users(box, self.config.credentials)
-        self._configure_guest()
+        self.configure_guest()
         await state.batch.drain()
         if self.storage.log.failures:
             raise BoxError(ErrorCode.WAL_IO)
         self._checkpointer.start()
         # Setups may change data even in read-only mode.
         box.set_read_only(self.config.read_only)
-        self._limit_memory()
+        self.limit_memory()
         # Exempt the existing objects, which stay, from garbage collection.
         gc.freeze()
         self.scheduler.start()
@@ -454,37 +389,6 @@ class Server:
         """Let the current or next stop wait for nothing."""
         self._deadline.expire()
 
-    def _configure_guest(self) -> None:
-        """Give guest all rights if the option `guest` says so, or only this machine can reach the server."""
-        access = self.box.access
-        if self.config.is_open_to_guest:
-            access.open_to_guest()
-        elif not access.has_passwords:
-            if not self.config.all_local:
-                raise ConfigError(
-                    "other machines can reach the server, but no user has a password: create one in the"
-                    " application's setup, listen on loopback or a unix socket only, or give --allow-guest"
-                )
-            if access.is_unauthenticated(access.by_id(GUEST)):
-                logger.warning("no client can log in: guest has no rights, and no user has a password")
-
-    def _limit_memory(self) -> None:
-        """Limit the memory of rows and indexes. What was recovered or set up may exceed the limit."""
-        log = self.state.rate_limited_log
-        budget.begin(
-            self.config.memtx_memory,
-            lambda space: log.event(logging.WARNING, "refused a row: memtx_memory is used up", space=space),
-        )
-        limit, held = budget.limit, budget.held()
-        if limit is not None and held > limit:
-            event(
-                logger,
-                logging.WARNING,
-                "the data exceeds memtx_memory: new rows are refused",
-                size=held,
-                memtx_memory=limit,
-            )
-
     # -- signals --
 
     def reload_soon(self) -> None:
@@ -509,12 +413,3 @@ def _read_token(file: Path | None) -> str | None:
     from iproto_server.server.http.metrics_token import read_token
 
     return read_token(file)
-
-
-def _rotate_logs(arguments: list[Any]) -> None:
-    try:
-        rotate_logs()
-    except OSError as error:
-        raise BoxError.with_message(
-            ErrorCode.SYSTEM, f"cannot open the log {error.filename}: {error.strerror}", type="SystemError"
-        ) from error
