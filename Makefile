@@ -120,10 +120,11 @@ check-asan: $(VENV)/.installed-for-tests ## run tests with compiled modules buil
 	tools/test-with-sanitizers $(IN_VENV)/python $(SANITIZED) -m pytest $(IN_PARALLEL) -p no:cacheprovider \
 		-m "not (real_tarantool or node or perl or carbon or prometheus or browser or spark or alone)" $(TESTS) $(PYTEST_ARGS)
 
-lint: $(VENV)/.installed-for-tests ## check style, formatting, import rules and types
+lint: $(VENV)/.installed-for-tests ## check style, formatting, import rules, sizes of files and folders, and types
 	$(IN_VENV)/ruff check .
 	$(IN_VENV)/ruff format --check .
 	$(IN_VENV)/lint-imports
+	$(IN_VENV)/python tools/check_sizes.py
 	$(IN_VENV)/mypy $(TYPED)
 
 docs: $(VENV)/.installed-for-tests ## build the documents as a site into build/site; links and anchors are checked

@@ -91,7 +91,7 @@ class Subject:
         )
         self.server = Server(config, applications)
         # DDL would affect the next input, too.
-        self.server._configure_guest = lambda: None  # type: ignore[method-assign]
+        self.server.configure_guest = lambda: None  # type: ignore[method-assign]
         self.server.open(self.loop)
         self.loop.run_until_complete(self.server.start())
         self.box: Box = self.server.box
