@@ -28,15 +28,10 @@ EXCEPTIONS: Final = (
     "iproto_server/native/values/incremental_dict.c",
     "iproto_server/native/values/keys.c",
     "iproto_server/server/connection/",
-    "queue_lua_compat/legacy/queue_space.py",
-    "spark/source/state/log_folder.py",
-    "tests/differential/ddl/test_ddl.py",
-    "tests/differential/random/cases/definitions.py",
     "tests/engine/",
     "tests/native/requests/test_handle.py",
     "tests/native/space/test_spaces.py",
     "tests/native/wire/test_connection.py",
-    "tests/queue_lua_compat/streams/history.py",
 )
 """Paths that may be larger. A folder that ends with a slash stands for all that is in it."""
 

@@ -8,7 +8,7 @@ from iproto_server import Box, BoxError, Steps, Waiter
 from queue_lua_compat.legacy.arguments import text
 from queue_lua_compat.legacy.queue_space import QueueSpace
 from queue_lua_compat.legacy.state import QueueState
-from queue_lua_compat.legacy.task import BURIED, STATUS, Task, meta_of, task_of
+from queue_lua_compat.legacy.task import BURIED, CREATED, ID, STATUS, Task, meta_of, task_of
 from queue_lua_compat.lua_numbers import whole
 
 
@@ -98,7 +98,7 @@ class Admin:
 
         Returns: the number of deleted tasks, when all of them are deleted.
         """
-        return box.in_slices(self._queue.registry.find(space).truncate_steps(text(tube, "tube")))
+        return box.in_slices(_truncate_steps(self._queue.registry.find(space), text(tube, "tube")))
 
     def meta(self, box: Box, space: object = None, task_id: object = None, *_: object) -> list[Any]:
         """Return all properties of a task.
@@ -170,3 +170,20 @@ class Admin:
             if queue_space.label == label:
                 return counters | queue_space.tasks(tube)
         return counters
+
+
+def _truncate_steps(space: QueueSpace, tube: str) -> Steps[int]:
+    """Delete the tasks that a tube has now, one in each step, and return their number.
+
+    Tasks that change their status meanwhile may pass the place that is looked at, so it begins again until
+    there are none.
+    """
+    newest = max(space.kept["last_created"], space.now())
+    deleted, before = 0, -1
+    while deleted > before:
+        before = deleted
+        for row in space.in_order.pairs([tube]):
+            if row[CREATED] <= newest and space.space.delete(row[ID]) is not None:
+                deleted += 1
+            yield
+    return deleted

@@ -154,7 +154,7 @@ class Consumer:
         queue_space, row = self._own_task(space, task_id, "ack")
         taken_at = queue_space.owners.moment(row[0])
         queue_space.space.delete(row[0])
-        queue_space.times_of(row[TUBE]).acknowledged(taken_at)
+        queue_space.times.of(row[TUBE]).acknowledged(taken_at)
         self._queue.count(queue_space, row, "ack")
         return task_of(row)
 
@@ -238,7 +238,7 @@ class Consumer:
         grows = len(pack(list(data))) > len(pack(list(row[DATA:])))
         with nullcontext() if grows else box.beyond_memory_limit():
             task = queue_space.space.replace([*fields, *data])
-        queue_space.times_of(row[TUBE]).acknowledged(taken_at)
+        queue_space.times.of(row[TUBE]).acknowledged(taken_at)
         self._queue.count(queue_space, row, "done")
         return task_of(task)
 

@@ -10,6 +10,7 @@ from iproto_server import BoxError, Histogram, IteratorType, NamedQueues, TaskIn
 from queue_lua_compat.legacy.admin import Admin
 from queue_lua_compat.legacy.producer import OPTIONS, Producer
 from queue_lua_compat.legacy.queue_space import QueueSpace
+from queue_lua_compat.legacy.space_rows import tubes_of
 from queue_lua_compat.legacy.state import QueueState
 from queue_lua_compat.legacy.task import (
     CBURY,
@@ -55,7 +56,7 @@ class ManagedLegacyTube(ManagedTasks):
         self, queue: QueueState, queue_space: QueueSpace, tube: str, producer: Producer, admin: Admin
     ) -> None:
         name = f"{queue_space.space.name}/{tube}"
-        super().__init__(queue.box, name, "legacy", queue_space.times_of(tube), queue_space.policy_of(tube))
+        super().__init__(queue.box, name, "legacy", queue_space.times.of(tube), queue_space.policy_of(tube))
         self._queue = queue
         self._space = queue_space
         self._tube = tube
@@ -227,7 +228,7 @@ def _names(queue: QueueState) -> Iterator[str]:
     for queue_space in list(queue.registry.spaces.values()):
         prefix, seen = f"{queue_space.space.name}/", set[str]()
         for tube in itertools.chain(
-            queue_space.tubes(),
+            tubes_of(queue_space.space),
             [tube for tube, waiting in queue_space.wait_queues.items() if waiting],
             [tube for label, tube in queue.statistics.counters if label == queue_space.label],
             [tube for tube, policy in queue_space.policies.items() if policy.is_set],

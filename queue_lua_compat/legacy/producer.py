@@ -9,6 +9,7 @@ from typing import Any, Final
 from iproto_server import Box, BoxError, packed_arguments
 from queue_lua_compat.legacy.arguments import microseconds, several, stored_priority, text
 from queue_lua_compat.legacy.queue_space import QueueSpace
+from queue_lua_compat.legacy.space_rows import create_data_index
 from queue_lua_compat.legacy.state import QueueState
 from queue_lua_compat.legacy.task import (
     DELAYED,
@@ -98,7 +99,7 @@ class Producer:
         queue_space = self._queue.registry.find(space)
         if not data or data[0] is None:
             raise BoxError.procedure("Can not put unique task without data")
-        queue_space.create_data_index()
+        create_data_index(box, queue_space.space)
         status = DELAYED if microseconds(delay, "delay") else READY
         present = queue_space.space.index["data"].first([text(tube, "tube"), status, data[0]])
         if present is not None:

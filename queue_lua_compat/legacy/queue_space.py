@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Iterator
 from functools import partial
 from typing import Any, Final
 
@@ -15,11 +14,11 @@ from iproto_server import (
     DueTimer,
     IteratorType,
     Space,
-    Steps,
     Tuple,
     Waiter,
     WaitQueue,
 )
+from queue_lua_compat.legacy.space_rows import tubes_of
 from queue_lua_compat.legacy.statistics import Statistics
 from queue_lua_compat.legacy.task import (
     BURIED,
@@ -28,7 +27,6 @@ from queue_lua_compat.legacy.task import (
     CREATED,
     CTAKEN,
     DELAYED,
-    FORMAT,
     ID,
     IPRI,
     MICROSECONDS,
@@ -47,6 +45,7 @@ from queue_lua_compat.legacy.task import (
     end_of,
     task_of,
 )
+from queue_lua_compat.legacy.tube_times import TubeTimes
 from queue_lua_compat.long_calls import TAKES, WOKEN_MAX, take_steps
 from queue_lua_compat.policies.attempts import Cause
 from queue_lua_compat.policies.failures import Failure
@@ -54,13 +53,10 @@ from queue_lua_compat.policies.options import QUEUE_OPTIONS, ReleaseLimitPolicy
 from queue_lua_compat.policies.queue_policy import DEAD_LETTERS, QueuePolicy
 from queue_lua_compat.policies.stored_policies import stored_policies
 from queue_lua_compat.task_owners import TaskOwners
-from queue_lua_compat.task_times import TaskTimes
 
 logger = logging.getLogger("queue_lua_compat.legacy")
 
 _WAIT_QUEUES_MAX: Final = 1000
-_TIMES_MAX: Final = 1000
-_FIELDS: Final = [field["name"] for field in FORMAT][:-1]
 
 
 class QueueSpace:
@@ -77,7 +73,7 @@ class QueueSpace:
         owners: the sessions that own taken tasks.
         due_timer: the timer for the next due time.
         wait_queues: the waiting calls, by tube.
-        times: the durations of tasks, by tube; of a limited number of tubes.
+        times: the durations of tasks, by tube.
         policies: the policies of tubes that have one, or that operators have looked at.
     """
 
@@ -95,43 +91,9 @@ class QueueSpace:
         self.due_timer = DueTimer(box, self._process_due, f"tasks of the space {space.name}")
         self.wait_queues: dict[str, WaitQueue] = kept.setdefault("lines", {})
         self._wait_queues_max = _WAIT_QUEUES_MAX
-        self._kept_times: dict[str, dict[str, Any]] = kept.setdefault("times", {})
-        self.times = {tube: TaskTimes(box, times) for tube, times in self._kept_times.items()}
-        self._other_times = TaskTimes(box, {})
+        self.times = TubeTimes(box, kept)
         self.policies: dict[str, QueuePolicy] = {}
         kept.setdefault("last_created", 0)
-
-    # -- the space --
-
-    @staticmethod
-    def create(box: Box, name: str, number: int | None) -> Space:
-        """Create a space for tubes.
-
-        Parameters:
-            box: the box.
-            name: the name of the space.
-            number: the id of the space; None for the next free one.
-        """
-        space = box.schema.create_space(name, id=number, format=FORMAT)
-        space.create_index("task", parts=["id"])
-        space.create_index("tube", unique=False, parts=["tube", "status", "ipri", "pri", "created"])
-        space.create_index("event", unique=False, parts=["next_event"])
-        return space
-
-    @staticmethod
-    def fits(space: Space) -> bool:
-        """Whether a space has the format of a queue's space."""
-        names = [field["name"] for field in space.format()]
-        return names[: len(_FIELDS)] == _FIELDS and all(
-            name in space.index for name in ("task", "tube", "event")
-        )
-
-    def create_data_index(self) -> None:
-        """Create the index by data, which only `queue.put_unique` needs, unless it exists."""
-        if "data" not in self.space.index:
-            data = {"field": "data", "type": "scalar", "is_nullable": True}
-            with self._box.session.su("admin"):
-                self.space.create_index("data", unique=False, parts=["tube", "status", data])
 
     # -- start and stop --
 
@@ -148,7 +110,7 @@ class QueueSpace:
 
     def _scan(self) -> None:
         """Release tasks that were taken before a restart, and find the newest creation time."""
-        for tube in list(self.tubes()):
+        for tube in list(tubes_of(self.space)):
             taken = list(self.in_order.pairs([tube, TAKEN]))
             for row in taken:
                 self.make_ready(row)
@@ -176,14 +138,6 @@ class QueueSpace:
     def detach(self) -> None:
         """Remove the triggers."""
         self.space.on_replace(None, self._changed)
-
-    def tubes(self) -> Iterator[str]:
-        """Return the tubes with tasks."""
-        row = self.in_order.first()
-        while row is not None:
-            tube = row[TUBE]
-            yield tube
-            row = next(self.in_order.pairs([tube], iterator="GT"), None)
 
     def _see_newest(self, tube: str, status: str) -> None:
         """Ensure that new tasks come after existing ones, even if the clock has stepped back."""
@@ -252,7 +206,7 @@ class QueueSpace:
             ),
         )
         assert task is not None
-        now = self.times_of(tube).taken(row[ID], row[CREATED] * 1000)
+        now = self.times.of(tube).taken(row[ID], row[CREATED] * 1000)
         self.owners.put(row[ID], session.id, now)
         self.statistics.count(self.label, tube, "take")
         return task_of(task)
@@ -332,22 +286,6 @@ class QueueSpace:
         self.statistics.count(self.label, row[TUBE], "ttl.total")
         self.statistics.count(self.label, row[TUBE], f"ttl.{STATUSES.get(row[STATUS], row[STATUS])}")
 
-    def truncate_steps(self, tube: str) -> Steps[int]:
-        """Delete the tasks that a tube has now, one in each step, and return their number.
-
-        Tasks that change their status meanwhile may pass the place that is looked at, so it begins again
-        until there are none.
-        """
-        newest = max(self.kept["last_created"], self.now())
-        deleted, before = 0, -1
-        while deleted > before:
-            before = deleted
-            for row in self.in_order.pairs([tube]):
-                if row[CREATED] <= newest and self.space.delete(row[ID]) is not None:
-                    deleted += 1
-                yield
-        return deleted
-
     # -- policies --
 
     def policy_of(self, tube: str) -> QueuePolicy:
@@ -406,15 +344,6 @@ class QueueSpace:
             **{f"tasks.{name}": count(IteratorType.EQ, [tube, status]) for status, name in STATUSES.items()},
         }
 
-    def times_of(self, tube: str) -> TaskTimes:
-        """Return the durations of a tube's tasks; beyond a limited number of tubes, those of all others."""
-        times = self.times.get(tube)
-        if times is None:
-            if len(self.times) >= _TIMES_MAX:
-                return self._other_times
-            times = self.times[tube] = TaskTimes(self._box, self._kept_times.setdefault(tube, {}))
-        return times
-
     # -- changes of the space --
 
     def _changed(self, old: Tuple | None, new: Tuple | None) -> None:
@@ -426,7 +355,7 @@ class QueueSpace:
                 self.owners.forget_touch(old[ID])
         if new is None:
             if old is not None:
-                self.times_of(old[TUBE]).removed(old[ID])
+                self.times.of(old[TUBE]).removed(old[ID])
                 policy = self.policies.get(old[TUBE])
                 if policy is not None and policy.has_rows:
                     policy.task_removed(old[ID])
@@ -434,7 +363,7 @@ class QueueSpace:
         self.due_timer.schedule(new[NEXT_EVENT] / MICROSECONDS)
         if new[STATUS] == READY:
             if old is not None and old[STATUS] != READY:
-                self.times_of(new[TUBE]).became_ready(new[ID])
+                self.times.of(new[TUBE]).became_ready(new[ID])
             # Checked after the commit: a stream's transaction may stay open for long.
             self._box.on_commit(partial(self._wake, new[TUBE]))
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 from iproto_server import Box, BoxError, Space, Tuple
 from queue_lua_compat.legacy.arguments import text
 from queue_lua_compat.legacy.queue_space import QueueSpace
+from queue_lua_compat.legacy.space_rows import create_space, fits
 from queue_lua_compat.legacy.statistics import Statistics
 from queue_lua_compat.lua_numbers import key_of
 from queue_lua_compat.policies.stored_policies import forget_policies
@@ -46,7 +47,7 @@ class Registry:
         self.spaces: dict[int, QueueSpace] = {}
         self._known: dict[int | str, QueueSpace] = {}
         for space in list(box.space):
-            if QueueSpace.fits(space):
+            if fits(space):
                 self._adopt(space)
         if not box.is_read_only:
             forget_policies(box, self._is_leftover)
@@ -77,14 +78,14 @@ class Registry:
         with self._box.session.su("admin"):
             if present is not None:
                 space = self._box.space[present.id]
-                if not QueueSpace.fits(space):
+                if not fits(space):
                     raise BoxError.procedure(f"space {name} is no queue's")
             elif number in _RESERVED:
                 raise BoxError.procedure(
                     f"space {name} is no queue's: the numbers 256 to 511 are the server's own"
                 )
             else:
-                space = QueueSpace.create(self._box, name if number is None else f"queue_{number}", number)
+                space = create_space(self._box, name if number is None else f"queue_{number}", number)
                 prefix = f"{space.name}/"
                 forget_policies(self._box, lambda policy: policy.startswith(prefix))
             queue_space = self.spaces.get(space.id)

@@ -15,9 +15,6 @@ import numpy as np
 import numpy.typing as npt
 
 from iproto_server.box.memtx.row_applier import UNFIT, in_words
-from iproto_server.box.tuple.field_rules import places_of
-from iproto_server.box.types.field_type import FieldType
-from iproto_server.box.update import apply_update, apply_upsert, parse_update
 from iproto_server.codec import msgpack as codec
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import Change, RowType
@@ -42,6 +39,7 @@ from pyspark_tarantool.source.state.key_states import (
     quick_operations,
     record,
 )
+from pyspark_tarantool.source.state.row_operations import RowOperations, has_names
 
 logger = logging.getLogger("pyspark_tarantool.source")
 
@@ -80,9 +78,8 @@ class LogFolder:
         is_lenient: bool = False,
     ) -> None:
         self._space = space
-        self._names = space.format.names
-        self._doubles = frozenset(places_of(FieldType.DOUBLE, enumerate(space.format.rules)))
         self._keys = PackedKeys(space.primary)
+        self._operations = RowOperations(space, self._keys)
         self._task, self._tasks = task, tasks
         self._has_snapshot = has_snapshot
         self._is_renamed = is_renamed
@@ -204,7 +201,7 @@ class LogFolder:
             by_member(high),
             clock,
             most,
-            *self._packed_doubles,
+            *self._operations.packed_doubles,
             None if self._is_renamed else self._operate_on,
         )
         if taken is None:
@@ -215,17 +212,6 @@ class LogFolder:
         if continuity is not None:
             continuity.advance(member, reached)
         return True
-
-    @cached_property
-    def _packed_doubles(self) -> tuple[int, bool]:
-        """The fields of type `double` for compiled code: a bit for each of the first 64, and if others."""
-        first, has_more = 0, False
-        for place in self._doubles:
-            if len(place) == 1 and isinstance(place[0], int) and place[0] < 64:
-                first |= 1 << place[0]
-            else:
-                has_more = True
-        return first, has_more
 
     def _operate_on(
         self,
@@ -248,7 +234,7 @@ class LogFolder:
         kind, lsn, member, _, raw, key_raw, operations_raw, _, index_base = change
         if operations_raw is None or (raw if kind == _UPSERT else key_raw) is None:
             raise ValueError("the row lacks a key, tuple or operations")
-        if self._is_renamed and _has_names(operations_raw):
+        if self._is_renamed and has_names(operations_raw):
             raise NeedsFullReplay  # in all tasks, whichever owns the key
         if kind == _UPSERT and raw is not None:
             key = self._keys.of_row(raw)
@@ -271,7 +257,7 @@ class LogFolder:
             state.append(logged)
             self.states[key] = state
         elif not isinstance(state, bool):
-            self.states[key] = self._apply(state, logged)
+            self.states[key] = self._operations.apply(state, logged)
 
     def rows(self) -> list[bytes]:
         """The complete rows of the logs that this task returns."""
@@ -371,13 +357,15 @@ class LogFolder:
             SourceError: If one does not fit its row.
         """
         made = (
-            quick_operations(raw, operations, *self._packed_doubles) if self._keys.cut is not None else None
+            quick_operations(raw, operations, *self._operations.packed_doubles)
+            if self._keys.cut is not None
+            else None
         )
         if made is not None:
             return made
         for logged in operations:
             try:
-                raw = self._apply(raw, logged)
+                raw = self._operations.apply(raw, logged)
             except UNFIT as error:
                 lsn, member, *_ = logged
                 self._refuse(lsn, member, error)
@@ -417,23 +405,8 @@ class LogFolder:
             if raw is not None:
                 yield raw
 
-    def _apply(self, raw: bytes | None, logged: LoggedOperations) -> bytes | None:
-        _, _, tuple_raw, operations_raw, index_base = logged
-        operations = parse_update(operations_raw, self._names, index_base)
-        if tuple_raw is None:
-            return raw if raw is None else apply_update(operations, raw, self._doubles)
-        if raw is None:
-            return tuple_raw
-        changed = apply_upsert(operations, raw, self._doubles)
-        # An UPSERT that would change the key does nothing.
-        return changed if self._keys.of_row(changed) == self._keys.of_row(raw) else raw
-
     def _refuse(self, lsn: int, member: int, error: BaseException) -> None:
         reason = f"row {lsn} of the member {member}, space '{self._space.name}': {in_words(error)}"
         if not self._is_lenient:
             raise SourceError(reason) from None
         logger.warning("skipped a change: %s", reason)
-
-
-def _has_names(operations_raw: bytes) -> bool:
-    return any(isinstance(operation[1], str) for operation in codec.unpack(operations_raw))

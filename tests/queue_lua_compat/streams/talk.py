@@ -7,7 +7,7 @@ from typing import Any
 from iproto_server import ManualClock, Tuple, Waiter
 from tests.queue_lua_compat.slow_journal import SlowJournal
 from tests.queue_lua_compat.streams.dialects import DIALECTS, SUB_QUEUES
-from tests.queue_lua_compat.streams.history import SPACES
+from tests.queue_lua_compat.streams.world import SPACES
 
 
 class Talk:

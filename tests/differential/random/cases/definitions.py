@@ -36,6 +36,7 @@ from tests.differential.ddl.system_rows import (
     upsert,
 )
 from tests.differential.login import SECRET
+from tests.differential.random.cases.function_values import FUNCTION_FIELDS, OPTIONS_OF_FUNCTIONS
 from tests.differential.random.cases.small_spaces import read_back
 from tests.differential.random.request import Request
 from tests.differential.random.values.draws import Draws, sequence
@@ -395,32 +396,11 @@ def _function(draws: Draws) -> system_rows.Request:
                 if draws.rarely(3)
                 else draws.pick(["some.function", "new", "owned.function"])
             )
-        return draws.pick(_FUNCTION_FIELDS.get(number, ["x"]))
+        return draws.pick(FUNCTION_FIELDS.get(number, ["x"]))
 
     options = {}
     if draws.rarely(2):
-        name = draws.pick(list(_OPTIONS_OF_FUNCTIONS))
-        options[name] = draws.pick(_OPTIONS_OF_FUNCTIONS[name])
+        name = draws.pick(list(OPTIONS_OF_FUNCTIONS))
+        options[name] = draws.pick(OPTIONS_OF_FUNCTIONS[name])
     row = a_function(field(0), field(1), field(2), **options)
     return _requests(draws, FUNC, row, [field(0)], field)
-
-
-_OPTIONS_OF_FUNCTIONS: Final[dict[str, list[Any]]] = {
-    "setuid": [1, 0, "x", -1],
-    "language": ["C", "lua", "", "no such language", 5],
-    "body": [5, None],
-    "routine_type": ["procedure", "x"],
-    "param_list": [["any"], ["no such type"], [5], "x"],
-    "returns": ["string", "no such type"],
-    "aggregate": ["group", "x"],
-    "sql_data_access": ["reads", "x"],
-    "is_deterministic": [True, 5],
-    "is_sandboxed": [True],
-    "exports": [[], ["SQL"], ["no such language"], [5]],
-}
-_FUNCTION_FIELDS: Final[dict[int, list[Any]]] = {
-    3: [0, 1],
-    4: ["LUA", "C", "x"],
-    16: ["a comment", 5],
-    17: ["2021-01-01 00:00:00"],
-}
