@@ -89,9 +89,8 @@ class Application:
     """The application object of `iproto-server serve MODULE:APP`.
 
     The client gets the result of a procedure: None is no value, a Python tuple is several values, anything
-        else is
-    one value, and a `Waiter` answers later. An exception rolls back the procedure's changes, and becomes the
-    client's error.
+    else is one value, and a `Waiter` answers later. An exception rolls back the procedure's changes, and
+    becomes the client's error.
 
     Parameters:
         name: the application's name in logs.

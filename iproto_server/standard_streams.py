@@ -13,8 +13,7 @@ def open_standard_streams() -> None:
     """Open `/dev/null` in place of each closed standard stream.
 
     Otherwise the next file or socket gets its number: libuv aborts when it closes that one, and libraries
-        write
-    to descriptor 2.
+    write to descriptor 2.
     """
     descriptor = os.open(os.devnull, os.O_RDWR)
     while descriptor <= _LAST:

@@ -4,8 +4,7 @@ Each connection has a limit of its own, `write_high_water`, above which its requ
 limit
 
 - a SELECT with a large answer waits, unless nothing else is unsent. The request waits, not its answer: it
-runs
-  again when there is room, first come, first served;
+  runs again when there is room, first come, first served;
 - connections with many unsent bytes wait earlier than otherwise. All others, and small answers, proceed.
 
 Clients that never read cannot block those that do: without room, one large answer at a time may exceed the

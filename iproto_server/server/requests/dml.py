@@ -47,9 +47,8 @@ def read_key(packed: bytes) -> Any:
     """Unpack the key of a request for rows.
 
     A very long key fits no index: it has too many values, or a value of a wrong type. Such a key is unpacked
-        only
-    as far as the error needs it: to the number of values, or with empty arrays in place of arrays, maps and
-    large extensions.
+    only as far as the error needs it: to the number of values, or with empty arrays in place of arrays, maps
+    and large extensions.
 
     Parameters:
         packed: a well-formed array.

@@ -267,8 +267,7 @@ class CallResults:
         """Encode a procedure's result as tuples.
 
         Each value becomes a tuple: the fields of a row or list, the values of a dictionary, or one field of
-            any
-        other value. A single list or dictionary whose first element would be a tuple of several fields is
+        any other value. A single list or dictionary whose first element would be a tuple of several fields is
         replaced by its elements.
 
         Raises:
