@@ -78,13 +78,13 @@ if TYPE_CHECKING:
     from iproto_server.box.api.slices import Steps
     from iproto_server.box.backoff import pause_after
     from iproto_server.box.clock import Timer
-    from iproto_server.box.index.iterator_type import IteratorType
     from iproto_server.box.txn.incremental_dict import IncrementalDict
     from iproto_server.box.txn.transactional_dict import ABSENT
     from iproto_server.box.txn.trigger import Trigger
     from iproto_server.codec.msgpack import Raw, pack, unpack
     from iproto_server.codec.number64 import Float64, Number64
     from iproto_server.errors import BoxError, ErrorCode
+    from iproto_server.iterator_type import IteratorType
     from iproto_server.managed_queue import (
         Histogram,
         ManagedQueue,
@@ -107,7 +107,7 @@ else:
         "Float64": "iproto_server.codec.number64",
         "Histogram": "iproto_server.managed_queue",
         "IncrementalDict": "iproto_server.box.txn.incremental_dict",
-        "IteratorType": "iproto_server.box.index.iterator_type",
+        "IteratorType": "iproto_server.iterator_type",
         "ManagedQueue": "iproto_server.managed_queue",
         "NamedQueues": "iproto_server.managed_queue",
         "Number64": "iproto_server.codec.number64",

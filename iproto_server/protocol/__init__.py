@@ -5,7 +5,7 @@ frame as a :class:`Request` with :func:`decode_request`, and responds with the `
 Responses may be in any order; their sync matches them to requests.
 """
 
-from iproto_server.protocol.constants import Feature, IteratorType, Key, RequestType
+from iproto_server.protocol.constants import Feature, Key, RequestType
 from iproto_server.protocol.framing import FrameDecoder, FramingError
 from iproto_server.protocol.greeting import encode_greeting
 from iproto_server.protocol.request import Request, RequestError, decode_request
@@ -15,7 +15,6 @@ __all__ = [
     "Feature",
     "FrameDecoder",
     "FramingError",
-    "IteratorType",
     "Key",
     "Request",
     "RequestError",

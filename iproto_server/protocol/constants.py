@@ -108,23 +108,6 @@ class Key(IntEnum):
     INDEX_NAME = 0x5F
 
 
-class IteratorType(IntEnum):
-    """Iterator types of SELECT."""
-
-    EQ = 0
-    REQ = 1
-    ALL = 2
-    LT = 3
-    LE = 4
-    GE = 5
-    GT = 6
-    BITS_ALL_SET = 7
-    BITS_ANY_SET = 8
-    BITS_ALL_NOT_SET = 9
-    OVERLAPS = 10
-    NEIGHBOR = 11
-
-
 class Feature(IntEnum):
     """Protocol features that both sides of a connection announce with ID."""
 

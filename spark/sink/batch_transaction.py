@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from typing import Final
 
 from iproto_server.codec import msgpack as codec
-from iproto_server.protocol import IteratorType, Key, RequestType
+from iproto_server.iterator_type import IteratorType
+from iproto_server.protocol import Key, RequestType
 from iproto_server.tools.client import ServerUri
 from pyspark_tarantool.source.errors import SourceError, shortened
 from pyspark_tarantool.source.remote.connection import Connection, LostConnectionError

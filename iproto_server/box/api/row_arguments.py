@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from iproto_server.box.index.iterator_type import IteratorType
 from iproto_server.box.memtx.memtx_space import MemtxSpace
 from iproto_server.box.tuple.tuple import Tuple
 from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError, ErrorCode
+from iproto_server.iterator_type import IteratorType
 
 NO_LIMIT: Final = 2**32 - 1
 _PLAIN_TYPES: Final = frozenset({int, str, float, bool, type(None), bytes})

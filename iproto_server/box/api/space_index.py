@@ -9,12 +9,12 @@ from iproto_server.box.api.core import BoxCore
 from iproto_server.box.api.ddl.space_schema import SpaceSchema
 from iproto_server.box.api.row_arguments import NO_LIMIT, as_key, as_row, iterator_number
 from iproto_server.box.index.index import Index as IndexTree
-from iproto_server.box.index.iterator_type import IteratorType
 from iproto_server.box.memtx.memory_budget import budget
 from iproto_server.box.memtx.memtx_space import MemtxSpace
 from iproto_server.box.memtx.pagination import select_page, tuple_position
 from iproto_server.box.tuple.tuple import Tuple
 from iproto_server.errors import BoxError, ErrorCode
+from iproto_server.iterator_type import IteratorType
 from iproto_server.native import twin_methods
 
 

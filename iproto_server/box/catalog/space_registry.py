@@ -8,10 +8,10 @@ from typing import Any, Final
 from iproto_server.box.access.access_control import ADMIN, AccessControl, Credentials, Privilege
 from iproto_server.box.catalog.foreign.versions import UNKNOWN, Version
 from iproto_server.box.catalog.system_space_ids import COLLATION, SEQUENCE, SPACE, SYSTEM_ID_MAX, VSEQUENCE
-from iproto_server.box.index.iterator_type import IteratorType
 from iproto_server.box.memtx.memtx_space import MemtxSpace
 from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError, ErrorCode
+from iproto_server.iterator_type import IteratorType
 from iproto_server.native._native import SpaceTable
 
 _EVERYTHING: Final = 0xFFFFFFFF

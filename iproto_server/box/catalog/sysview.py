@@ -12,13 +12,13 @@ from typing import Any
 from iproto_server.box.access.access_control import PUBLIC, Credentials, Privilege
 from iproto_server.box.catalog.space_registry import SpaceRegistry
 from iproto_server.box.index.index import Index
-from iproto_server.box.index.iterator_type import IteratorType
 from iproto_server.box.memtx.memtx_space import MemtxSpace
 from iproto_server.box.tuple.tuple import Tuple
 from iproto_server.box.txn.transaction import TransactionManager
 from iproto_server.box.update import Operations
 from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError, ErrorCode
+from iproto_server.iterator_type import IteratorType
 
 _ANY_USE = Privilege.READ | Privilege.WRITE | Privilege.DROP | Privilege.ALTER
 _ANY_CALL = _ANY_USE | Privilege.EXECUTE

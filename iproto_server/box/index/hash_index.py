@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from iproto_server.box.index.index import NO_LIMIT, Interval
-from iproto_server.box.index.iterator_type import IteratorType
 from iproto_server.box.index.tree_index import TreeIndex
 from iproto_server.errors import BoxError, ErrorCode
+from iproto_server.iterator_type import IteratorType
 
 _EQ: Final = int(IteratorType.EQ)
 _ITERATORS: Final = frozenset(map(int, (IteratorType.EQ, IteratorType.ALL, IteratorType.GT)))

@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar, Final, Self
 
 from iproto_server.box.index.index_def import IndexDef
-from iproto_server.box.index.iterator_type import IteratorType
 from iproto_server.box.key.key_def import (
     KeyDef,
     distinct_entry_keys_of,
@@ -29,6 +28,7 @@ from iproto_server.box.key.key_part import follow
 from iproto_server.box.key.multikey import no_single_key
 from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError, ErrorCode
+from iproto_server.iterator_type import IteratorType
 from iproto_server.native._native import Tree
 
 NO_LIMIT: Final[int] = sys.maxsize

@@ -8,8 +8,8 @@ from operator import lt
 from typing import Any, Final
 
 from iproto_server.box.index.index import NO_LIMIT, Index, Interval
-from iproto_server.box.index.iterator_type import DESCENDING, IteratorType
 from iproto_server.box.key.key_encoding import prefix_end
+from iproto_server.iterator_type import DESCENDING, IteratorType
 
 _EQ: Final = int(IteratorType.EQ)
 _ITERATORS: Final = frozenset(map(int, IteratorType)) - frozenset(range(7, 12))

@@ -11,11 +11,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from iproto_server.box.index.index import Index
-from iproto_server.box.index.iterator_type import IteratorType
 from iproto_server.box.memtx.space_def import SpaceDefinition
 from iproto_server.box.tuple.tuple import Tuple
 from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError, ErrorCode
+from iproto_server.iterator_type import IteratorType
 
 _EQ = int(IteratorType.EQ)
 

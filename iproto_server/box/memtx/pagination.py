@@ -14,12 +14,12 @@ import binascii
 from typing import Any, NamedTuple
 
 from iproto_server.box.index.index import Index
-from iproto_server.box.index.iterator_type import DESCENDING, IteratorType
 from iproto_server.box.key.key_def import KeyDef
 from iproto_server.box.key.key_part import reader_of
 from iproto_server.box.memtx.memtx_space import MemtxSpace
 from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError, ErrorCode
+from iproto_server.iterator_type import DESCENDING, IteratorType
 
 
 class Page(NamedTuple):

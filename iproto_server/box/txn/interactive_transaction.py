@@ -8,13 +8,13 @@ from typing import Any, Final
 
 from iproto_server.box.clock import Timer
 from iproto_server.box.index.index import Index
-from iproto_server.box.index.iterator_type import DESCENDING
 from iproto_server.box.tuple.tuple import Tuple
 from iproto_server.box.txn.read_set import ReadSet
 from iproto_server.box.txn.read_tracker import SideState
 from iproto_server.box.txn.statement import Statement, Transaction
 from iproto_server.box.txn.transactional_space import ReadableSpace, TransactionalSpace
 from iproto_server.errors import BoxError, ErrorCode
+from iproto_server.iterator_type import DESCENDING
 
 _VIEW_MAX: Final = 10_000
 """Rows that others may change before a transaction that sees older versions fails."""

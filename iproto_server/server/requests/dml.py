@@ -15,8 +15,9 @@ from iproto_server.box.update import parse_update
 from iproto_server.codec import msgpack as codec
 from iproto_server.codec.msgpack import Kind
 from iproto_server.errors import BoxError, ErrorCode
+from iproto_server.iterator_type import IteratorType
 from iproto_server.native._native import LARGE_ANSWER, SHORT_KEY
-from iproto_server.protocol.constants import IteratorType, Key, RequestType
+from iproto_server.protocol.constants import Key, RequestType
 from iproto_server.protocol.request import Request
 from iproto_server.protocol.response import encode_page, encode_tuples
 from iproto_server.server.application_errors import procedure_error

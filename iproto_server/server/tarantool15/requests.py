@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Final
 from iproto_server.box import Tuple, Waiter
 from iproto_server.box.access.access_control import Privilege
 from iproto_server.box.api.box import Box
-from iproto_server.box.index.iterator_type import IteratorType
 from iproto_server.box.memtx.memtx_space import MemtxSpace
 from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError, ErrorCode
+from iproto_server.iterator_type import IteratorType
 from iproto_server.protocol.constants import RequestType
 from iproto_server.protocol.tarantool15.constants import Flag, RequestType15
 from iproto_server.protocol.tarantool15.request import (

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from iproto_server.protocol import IteratorType, Key, RequestType
+from iproto_server.iterator_type import IteratorType
+from iproto_server.protocol import Key, RequestType
 from pyspark_tarantool.source.errors import SourceError
 from pyspark_tarantool.source.remote.connection import Connection
 from pyspark_tarantool.source.schema.definitions import SpaceDefinition

@@ -20,7 +20,8 @@ from pyspark.sql.types import StructField, StructType
 
 from iproto_server.box.key.key_part import reader_of
 from iproto_server.codec import msgpack as codec
-from iproto_server.protocol import IteratorType, Key, RequestType
+from iproto_server.iterator_type import IteratorType
+from iproto_server.protocol import Key, RequestType
 from pyspark_tarantool.source.arrow.columns import row_columns
 from pyspark_tarantool.source.arrow.filters import Filters
 from pyspark_tarantool.source.batch.filtered_reader import FilteredReader

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from iproto_server.box.index.factory import parse_index
 from iproto_server.box.index.hash_index import HashIndex
 from iproto_server.box.index.index import Index
-from iproto_server.box.index.iterator_type import IteratorType
 from iproto_server.box.index.tree_index import TreeIndex
 from iproto_server.box.key.key_def import KeyDef
 from iproto_server.box.tuple.format import Format
 from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError, ErrorCode
+from iproto_server.iterator_type import IteratorType
 from tests.box.key.test_key_encoding import exact
 
 NO_FORMAT = Format.parse([], "s")

@@ -9,9 +9,9 @@ from typing import Any, Final
 
 import pytest
 
-from iproto_server.box.index.iterator_type import IteratorType
 from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError
+from iproto_server.iterator_type import IteratorType
 from tests.box.index.test_index import Rows, index, nullable
 from tests.box.index.test_index_def import CASES, Case
 from tests.box.key.test_key_encoding import HARD_FLOATS, HARD_INTEGERS

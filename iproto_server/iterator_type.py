@@ -1,4 +1,4 @@
-"""Iterator types of indexes."""
+"""Iterator types, of requests and of indexes."""
 
 from __future__ import annotations
 
