@@ -276,7 +276,7 @@ class TestLegacyOnly:
     def test_durations_of_a_limited_number_of_tubes(
         self, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("queue_lua_compat.legacy.queue_space._TIMES_MAX", 1)
+        monkeypatch.setattr("queue_lua_compat.legacy.tube_times._TIMES_MAX", 1)
         world = World("legacy", clock)
         client = world.connect()
         world.put(client, "x")
