@@ -23,7 +23,6 @@ EXCEPTIONS: Final = (
     "iproto_server/native/_native.pyi",  # describes the whole compiled module
     # These are to become smaller.
     "iproto_server/box/key/key_def.py",
-    "iproto_server/engine/core/",
     "iproto_server/native/space/tree.c",
     "iproto_server/native/values/incremental_dict.c",
     "iproto_server/native/values/keys.c",
