@@ -141,8 +141,8 @@ class FileCheck:
         else:
             for damage in contents.damages:
                 torn = XlogError(str(path), damage.start, damage.reason)
-                fate = "a server that starts cuts it off" if is_last else "the next log begins there"
-                self._findings.note(f"{torn}: a write was interrupted, {fate}")
+                outcome = "a server that starts cuts it off" if is_last else "the next log begins there"
+                self._findings.note(f"{torn}: a write was interrupted, {outcome}")
         for gap in contents.gaps:
             self._problem(path, gap.start, gap.reason)
         self._findings.logs += 1

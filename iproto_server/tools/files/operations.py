@@ -1,4 +1,4 @@
-"""Update operations as logs have them, told to somebody who counts from another number."""
+"""Converts the field numbers of update operations to another index base."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many rows are done, for somebody who watches."""
+"""The progress of a command, as a line on a terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which rows of which files a command is about."""
+"""The selection of files and rows for a command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the formats of `cat` show values that JSON, YAML and Lua have no words for."""
+"""Texts for values that JSON, YAML and Lua cannot express, in the formats of `cat`."""
 
 from __future__ import annotations
 

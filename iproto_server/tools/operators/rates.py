@@ -1,4 +1,4 @@
-"""Looks at a server, one after the other, with the rates between two of them."""
+"""Rates of a server, from its counters at two points in time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the operators' commands show values in a terminal: what clients wrote never controls it."""
+"""Values as text for a terminal, which they never control, in the operators' commands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests are answered the same by the compiled road and by Python's, whatever becomes of them."""
+"""Requests get the same answers from the fast path and from Python's handlers, refusals included."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ class Client:
 
 
 class Side:
-    """A box and its dispatcher, which answers by the compiled road or by Python's."""
+    """A box and its dispatcher, which answers on the fast path or by Python's handlers."""
 
     def __init__(
         self, is_compiled: bool, directory: Path | None = None, mode: WalMode = WalMode.WRITE

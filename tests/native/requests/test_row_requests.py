@@ -1,4 +1,4 @@
-"""Requests for rows are answered the same by the compiled road and by Python's, refused ones too."""
+"""Requests for rows get the same answers from the fast path and from Python's handlers."""
 
 from __future__ import annotations
 
