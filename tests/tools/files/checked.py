@@ -16,6 +16,15 @@ from tests.command_line import Outcome, run
 from tests.storage.files import INSTANCE, TIMESTAMP, Request, header
 
 REPLICA_SET = UUID("7ab1a0ee-3bc8-4a3d-8a4f-1c47dd15b5c5")
+SPACE = [
+    512,
+    1,
+    "jobs",
+    "memtx",
+    0,
+    {},
+    [{"name": "id", "type": "unsigned"}, {"name": "to", "type": "string"}],
+]
 INDEXES = [
     [512, 0, "pk", "tree", {"unique": True}, [[0, "unsigned"]]],
     [512, 1, "to", "tree", {"unique": True}, [[1, "string"]]],
@@ -25,6 +34,7 @@ INDEXES = [
 SYSTEM: dict[str, list[list[Any]]] = json.loads(
     package_files("iproto_server.box.catalog").joinpath("bootstrap.json").read_text(encoding="utf-8")
 )
+SYSTEM["_space"].append(SPACE)
 SYSTEM["_index"] += INDEXES
 SYSTEM["_schema"] = [
     ["cluster", str(REPLICA_SET)],

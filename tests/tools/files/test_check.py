@@ -16,18 +16,8 @@ from tests.iproto_client import IprotoClient
 from tests.programs import require_program
 from tests.running_server import QUEUE_APPLICATION
 from tests.storage.files import INSTANCE, deletion, insertion, replacement
-from tests.tools.files.checked import INDEXES, SYSTEM, SYSTEM_ROWS, Database
+from tests.tools.files.checked import INDEXES, SYSTEM_ROWS, Database
 
-SPACE = [
-    512,
-    1,
-    "jobs",
-    "memtx",
-    0,
-    {},
-    [{"name": "id", "type": "unsigned"}, {"name": "to", "type": "string"}],
-]
-SYSTEM["_space"].append(SPACE)
 GOOD = f"2 snapshots, 3 logs, {SYSTEM_ROWS + 3} rows: consistent\n"
 
 
