@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib import import_module
 from importlib.machinery import EXTENSION_SUFFIXES
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final, TypeVar
+from typing import Final
 
 from iproto_server.compiled_sources import fingerprint, sources_in
 
@@ -20,9 +20,6 @@ _SUFFIX: Final = EXTENSION_SUFFIXES[0]
 """The end of the name of a compiled module's file, which tells the Python and the platform."""
 
 _INSTALL: Final = "install the package again (pip install)"
-
-_Twin = TypeVar("_Twin", bound=Callable[..., Any])
-_Class = TypeVar("_Class", bound=type)
 
 
 class NotCompiledError(ImportError):
@@ -40,7 +37,7 @@ class CompiledModule:
 
     Attributes:
         name: The module's full name.
-        in_python: The Python functions that compiled ones have replaced, by name; methods by `Class.method`.
+        loaded: The module itself.
 
     Raises:
         NotCompiledError: The module is missing, for another Python or platform, or for other Python code.
@@ -49,12 +46,11 @@ class CompiledModule:
     def __init__(self, package: str, folder: Path, interface: int, shared: Sequence[Path] = ()) -> None:
         self.name: Final = f"{package}.{_MODULE}"
         self._folder, self._shared = folder, shared
-        self._module: Final = self._import()
-        if interface != self._module.INTERFACE:
+        self.loaded: Final = self._import()
+        if interface != self.loaded.INTERFACE:
             raise NotCompiledError(
                 f"{self.name} was compiled for another version of the Python code: {_INSTALL}", name=self.name
             )
-        self.in_python: Final[dict[str, Any]] = {}
 
     def _import(self) -> ModuleType:
         try:
@@ -97,8 +93,8 @@ class CompiledModule:
     @property
     def shipped(self) -> tuple[Path, str]:
         """The file of the module, and its name beside a zip file of the package."""
-        assert self._module.__file__ is not None
-        return Path(self._module.__file__), self.name + _SUFFIX
+        assert self.loaded.__file__ is not None
+        return Path(self.loaded.__file__), self.name + _SUFFIX
 
     def staleness(self) -> str | None:
         """Tell whether the module was compiled from other C sources than those beside it.
@@ -112,7 +108,7 @@ class CompiledModule:
         if not sources:
             return None
         try:
-            is_current = fingerprint([*sources, *self._shared]) == self._module.FINGERPRINT
+            is_current = fingerprint([*sources, *self._shared]) == self.loaded.FINGERPRINT
         except OSError as error:
             return f"{self.name} cannot be compared with its sources: {error}"
         return (
@@ -130,47 +126,6 @@ class CompiledModule:
         reason = self.staleness()
         if reason is not None:
             logger.warning("%s: %s", reason, _INSTALL)
-
-    def twin(self, python: _Twin) -> _Twin:
-        """Replace a function or class by the compiled one, whose name has no leading underscores.
-
-        Parameters:
-            python: The function or class.
-
-        Returns:
-            The compiled one.
-
-        Raises:
-            LookupError: The module has none.
-        """
-        name = python.__name__.lstrip("_")
-        compiled: _Twin | None = self._module.take_over(name, python)
-        if compiled is None:
-            raise LookupError(f"{name} has no compiled twin")
-        self.in_python[name] = python
-        return compiled
-
-    def twin_methods(self, *names: str) -> Callable[[_Class], _Class]:
-        """Replace methods of a class by compiled ones.
-
-        Compiled code reads the class's slots by their places. Objects of subclasses are left to Python.
-
-        Parameters:
-            names: The names of the methods.
-
-        Returns:
-            The decorator; it returns the class itself.
-        """
-
-        def decorate(owner: _Class) -> _Class:
-            for name in names:
-                compiled = self._module.take_over_method(owner, name)
-                python = self.in_python[f"{owner.__name__}.{name}"] = getattr(owner, name)
-                for each in [each for each, value in vars(owner).items() if value is python]:
-                    setattr(owner, each, compiled)
-            return owner
-
-        return decorate
 
 
 def _here() -> str:

@@ -5,10 +5,14 @@ from typing import Any, Final, Generic, NoReturn, Self, TypeVar, final, overload
 
 from iproto_server.app import Procedure
 from iproto_server.box.access.access_control import Credentials
-from iproto_server.box.access.session import Session
+from iproto_server.box.access.session import Session, SessionFacade
 from iproto_server.box.api.box import Box
+from iproto_server.box.api.space import Space as FacadeOfSpace
+from iproto_server.box.api.space_index import Index as FacadeOfIndex
+from iproto_server.box.catalog.catalog import Catalog
 from iproto_server.box.index.index import Index
-from iproto_server.box.key.key_def import KeyLayout
+from iproto_server.box.key.key_def import KeyLayout, RowKeyPart
+from iproto_server.box.key.key_encoding import Encoder
 from iproto_server.box.memtx.auto_increment import AttachedSequence
 from iproto_server.box.memtx.memtx_space import MemtxSpace, SystemHook
 from iproto_server.box.tuple.format import Format
@@ -28,9 +32,6 @@ _Value = TypeVar("_Value")
 
 INTERFACE: int
 FINGERPRINT: str
-
-def take_over(name: str, python: object, /) -> Any: ...
-def take_over_method(owner: type, name: str, /) -> Any: ...
 
 # MessagePack
 
@@ -406,6 +407,64 @@ def release_free_memory() -> None:
 class IncrementalTable:
     """The base of `IncrementalDict`, which declares its methods."""
 
+class RowKey:
+    """Makes the key of a row in an index from its decoded fields and, maybe, its encoded primary key.
+
+    A part is (field number, type, whether it may be nil, encoder, reader or None). The encoder encodes what
+    compiled code does not know. The reader finds the value of a part inside a field.
+
+    Parameters:
+        parts: The parts of the index.
+        rest: The parts behind them.
+        rest_if_nil: Whether what is behind the index's parts is there only if one of those is nil.
+        has_tail: Whether the encoded primary key is the end.
+    """
+
+    def __init__(
+        self,
+        parts: tuple[RowKeyPart, ...],
+        rest: tuple[RowKeyPart, ...] = ...,
+        rest_if_nil: bool = False,
+        has_tail: bool = False,
+    ) -> None: ...
+    def __call__(self, fields: Sequence[Any], primary_key: bytes = ..., /) -> bytes: ...
+
+class ClientKey:
+    """Checks and encodes a client's key, full or partial.
+
+    Parameters:
+        parts: (type, whether it may be nil, encoder). The encoder encodes what compiled code does not know,
+            or raises BoxError KEY_PART_TYPE.
+    """
+
+    def __init__(self, parts: tuple[tuple[str, bool, Encoder], ...], /) -> None: ...
+    def __call__(self, key: Sequence[Any], /) -> bytes: ...
+    def exact(self, key: Sequence[Any], /) -> bytes:
+        """Encode a full key without nil.
+
+        Raises:
+            BoxError: EXACT_MATCH (19) for too few or too many values, KEY_PART_TYPE (18) for a value of the
+                wrong type.
+        """
+
+class RowCheck:
+    """Checks the decoded fields of a row.
+
+    Parameters:
+        rules: The type of each field, whether it may be nil, and the accepted Python types; None for all.
+        exact_field_count: The number of fields; 0: any number.
+        explain: Raises the error of a row that does not fit.
+    """
+
+    def __init__(
+        self,
+        rules: tuple[tuple[str, bool, frozenset[type] | None], ...],
+        exact_field_count: int,
+        explain: Callable[[Sequence[Any]], None],
+        /,
+    ) -> None: ...
+    def __call__(self, fields: Sequence[Any], /) -> None: ...
+
 class Tree:
     """The ordered map of an index, from keys to values, all of them byte strings.
 
@@ -445,6 +504,14 @@ class Tree:
     def __setitem__(self, key: bytes, value: bytes, /) -> None: ...
     def __delitem__(self, key: bytes, /) -> None: ...
     def __sizeof__(self) -> int: ...
+    def encode_unique_key(self, key: Sequence[Any], /) -> bytes:
+        """Encode the key of a single row.
+
+        Raises:
+            BoxError: MORE_THAN_ONE_TUPLE (41) if the index is not unique, EXACT_MATCH (19) for a partial key,
+                KEY_PART_TYPE (18) for a value of the wrong type or nil.
+        """
+
     def bsize(self) -> int:
         """Return the bytes that the entries take, without the rows."""
 
@@ -1404,6 +1471,170 @@ class Space:
 
     def first(self, index_id: int, key: list[Any], /) -> bytes | None:
         """Return the first packed row in an index's order whose key begins with `key`, or None."""
+
+# Facades
+
+class SpaceFacade:
+    """A space as procedures see it: the base class of `box.api.space.Space`.
+
+    A class has the method `_check_access`, which is called if the caller lacks privileges on all spaces.
+
+    Parameters:
+        core: The engine space.
+        session: The current session.
+
+    Attributes:
+        primary: The index with number 0.
+        exempts_updates, exempts_new_rows: Whether changes through this facade may exceed the memory limit.
+    """
+
+    primary: FacadeOfIndex
+    exempts_updates: bool
+    exempts_new_rows: bool
+
+    def __init__(self, core: MemtxSpace, session: SessionFacade, /) -> None: ...
+    @property
+    def _core(self) -> MemtxSpace: ...
+    @property
+    def _session(self) -> SessionFacade: ...
+    def core(self) -> MemtxSpace:
+        """Return the engine space. Raises BoxError NO_SUCH_SPACE if the space was dropped."""
+
+    def readable(self) -> MemtxSpace:
+        """Return the engine space, if the caller may read it. Raises BoxError ACCESS_DENIED."""
+
+    def writable(self) -> MemtxSpace:
+        """Return the engine space, if the caller may change it. Raises BoxError ACCESS_DENIED."""
+
+    def insert(self, values: Sequence[Any]) -> Tuple:
+        """Store a new row.
+
+        Raises:
+            BoxError: TUPLE_FOUND (3) if a unique index has its key; or an error of the format.
+        """
+
+    def replace(self, values: Sequence[Any]) -> Tuple:
+        """Store a row, replacing the one with the same primary key."""
+
+    def get(self, key: object) -> Tuple | None:
+        """Return the row with that primary key, or None."""
+
+    def select(
+        self,
+        key: object = None,
+        *,
+        iterator: str | int | None = None,
+        offset: int = 0,
+        limit: int = ...,
+        after: str | Tuple | Sequence[Any] | None = None,
+    ) -> list[Tuple]:
+        """Return the rows that an iterator over the primary index finds; see `Index.select`."""
+
+    def update(self, key: object, operations: Sequence[Sequence[Any]]) -> Tuple | None:
+        """Change the row with that primary key; see `Index.update`."""
+
+    def upsert(self, values: Sequence[Any], operations: Sequence[Sequence[Any]]) -> None:
+        """Store the row, or apply the operations to the row that has its primary key."""
+
+    def delete(self, key: object) -> Tuple | None:
+        """Remove the row with that primary key and return it; None if there is none."""
+
+class IndexFacade:
+    """An index as procedures see it: the base class of `box.api.space_index.Index`.
+
+    Parameters:
+        space: The space.
+        index_id: The index's number.
+    """
+
+    def __init__(self, space: SpaceFacade, index_id: int) -> None: ...
+    @property
+    def id(self) -> int: ...
+    @property
+    def space(self) -> FacadeOfSpace: ...
+    def get(self, key: object) -> Tuple | None:
+        """Return the row with a full key of a unique index, or None.
+
+        Raises:
+            BoxError: MORE_THAN_ONE_TUPLE (41) for a non-unique index, EXACT_MATCH (19) for a partial key.
+        """
+
+    def first(self, key: object = None) -> Tuple | None:
+        """Return the first row in the index's order whose key begins with `key`, or None."""
+
+    def min(self, key: object = None) -> Tuple | None:
+        """Return the row with the smallest key (that begins with `key`), or None."""
+
+    def max(self, key: object = None) -> Tuple | None:
+        """Return the row with the greatest key (that begins with `key`), or None."""
+
+    def select(
+        self,
+        key: object = None,
+        *,
+        iterator: str | int | None = None,
+        offset: int = 0,
+        limit: int = ...,
+        after: str | Tuple | Sequence[Any] | None = None,
+    ) -> list[Tuple]:
+        """Return the rows that an iterator finds.
+
+        Parameters:
+            key: The key, full, partial or empty.
+            iterator: ALL, EQ, REQ, GT, GE, LT or LE; by default EQ, or ALL for an empty key.
+            offset: The number of rows to skip.
+            limit: The greatest number of rows to return.
+            after: The row, or the position (see `Index.tuple_pos`), after which to start.
+
+        Raises:
+            BoxError: The key or the iterator does not fit the index, or `after` does not fit them.
+        """
+
+    def update(self, key: object, operations: Sequence[Sequence[Any]]) -> Tuple | None:
+        """Change the row with a full key. Return the new row; None if there is none.
+
+        Parameters:
+            key: The key.
+            operations: Such as `("=", "status", "T")` or `("+", 2, 1)`; field numbers are 0-based.
+        """
+
+    def delete(self, key: object) -> Tuple | None:
+        """Remove the row with a full key and return it; None if there is none."""
+
+class SpacesFacade:
+    """Facades of spaces, found as items or attributes: the base class of `box.api.space.Spaces`.
+
+    What is not in `_found` is found by the class's method `__missing__`.
+    """
+
+    def __init__(self, catalog: Catalog, /) -> None: ...
+    @property
+    def _catalog(self) -> Catalog: ...
+    @property
+    def _found(self) -> dict[str | int, FacadeOfSpace]:
+        """What was found since the schema changed."""
+
+    def __getitem__(self, which: str | int, /) -> FacadeOfSpace: ...
+    def __getattr__(self, name: str, /) -> FacadeOfSpace: ...
+
+class IndexesFacade:
+    """Facades of the indexes of a space: the base class of `box.api.space_index.Indexes`."""
+
+    def __init__(self, space: SpaceFacade, /) -> None: ...
+    @property
+    def _space(self) -> FacadeOfSpace: ...
+    def __getitem__(self, which: str | int, /) -> FacadeOfIndex: ...
+    def __getattr__(self, name: str, /) -> FacadeOfIndex: ...
+
+def as_key(key: object, /) -> list[Any]:
+    """Return a key as a list of parts. A single part needs no list; None is the empty key."""
+
+def as_row(values: Sequence[Any], space: MemtxSpace, /) -> Tuple:
+    """Return a row as a space stores it.
+
+    Raises:
+        BoxError: TUPLE_NOT_ARRAY (22) if the values are neither a list nor a tuple, or an error of packing.
+    """
 
 class Statement(tuple[Any, ...]):
     """One change of one row: `old` None is an insertion, `new` None a deletion.

@@ -6,10 +6,14 @@
 #define IPROTO_SERVER_NATIVE_H
 
 #include "values/values.h"
+#include "keys/keys.h"
 #include "module/module.h"
 #include "log/log.h"
 #include "transaction/transaction.h"
+#include "dicts/dicts.h"
+#include "trees/trees.h"
 #include "space/space.h"
+#include "facade/facade.h"
 #include "wire/wire.h"
 #include "requests/requests.h"
 

@@ -9,14 +9,17 @@ what tests compare them with.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import iproto_server.native
 from iproto_server.compiled_module import CompiledModule
 from iproto_server.compiled_sources import sources_in
 
 __all__ = ["in_python", "module", "twin"]
+
+_Twin = TypeVar("_Twin", bound=Callable[..., Any])
 
 _INTERFACE: Final = 2
 """The number in `module.c`; it changes with the twins and their parameters."""
@@ -30,7 +33,25 @@ _SHARED: Final = (
 
 module: Final = CompiledModule(__name__, Path(__file__).parent, _INTERFACE, _SHARED)
 
-in_python: Final[dict[str, Any]] = module.in_python
+in_python: Final[dict[str, Any]] = {}
 """The Python functions and classes that compiled ones have replaced, by name."""
 
-twin = module.twin
+
+def twin(python: _Twin) -> _Twin:
+    """Replace a function or class by the compiled one, whose name has no leading underscores.
+
+    Parameters:
+        python: The function or class.
+
+    Returns:
+        The compiled one.
+
+    Raises:
+        LookupError: The module has none.
+    """
+    name = python.__name__.lstrip("_")
+    compiled: _Twin | None = module.loaded.take_over(name, python)
+    if compiled is None:
+        raise LookupError(f"{name} has no compiled twin")
+    in_python[name] = python
+    return compiled

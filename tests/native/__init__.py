@@ -1,1 +1,1 @@
-"""The compiled twins of Python's functions and classes, and the choice between the two."""
+"""The compiled module."""

@@ -11,24 +11,19 @@ from typing import Any
 from iproto_server.box.access.access_control import Privilege
 from iproto_server.box.api.core import BoxCore
 from iproto_server.box.api.ddl.space_schema import SpaceSchema
-from iproto_server.box.api.row_arguments import NO_LIMIT, as_row
 from iproto_server.box.api.space_index import Index, Indexes
-from iproto_server.box.memtx.memory_budget import budget
 from iproto_server.box.memtx.memtx_space import MemtxSpace
 from iproto_server.box.tuple.tuple import Tuple
 from iproto_server.box.txn.trigger import Trigger
-from iproto_server.errors import BoxError, ErrorCode
-from iproto_server.native import twin_methods
-
-# A plain integer: the operators of an IntFlag cost more than the rest of the check.
-_READ_WRITE_USAGE = int(Privilege.READ | Privilege.WRITE | Privilege.USAGE)
+from iproto_server.native._native import SpaceFacade, SpacesFacade
 
 
-@twin_methods("insert", "replace", "get", "update", "upsert", "delete")
-class Space:
+class Space(SpaceFacade):
     """`box.space.NAME`.
 
     Source: Tarantool reference, "Submodule box.space".
+
+    The base class finds and changes rows, in compiled code.
 
     Parameters:
         box: the box it is in.
@@ -39,54 +34,24 @@ class Space:
         exempts_updates, exempts_new_rows: whether changes through this facade may exceed the memory limit.
     """
 
-    __slots__ = (
-        "_core",
-        "_session",
-        "_transactions",
-        "box",
-        "exempts_new_rows",
-        "exempts_updates",
-        "index",
-        "primary",
-        "schema",
-    )
+    __slots__ = ("box", "index", "schema")
+
+    put = SpaceFacade.replace
 
     def __init__(self, box: BoxCore, schema: SpaceSchema, core: MemtxSpace) -> None:
-        self.exempts_updates = self.exempts_new_rows = False
+        super().__init__(core, box.session)
         self.box = box
         self.schema = schema
-        self._core = core
-        self._session = box.session
-        self._transactions = box.transactions
         self.index = Indexes(self)
         self.primary = Index(self, 0)
-
-    def core(self) -> MemtxSpace:
-        """The engine space. Raises BoxError NO_SUCH_SPACE if the space was dropped."""
-        if self._transactions.take_out is not None:
-            # Code outside of transactions, such as a timer's callback, must not see uncommitted rows.
-            self._transactions.take_out()
-        if self._core.is_dropped:
-            raise BoxError(ErrorCode.NO_SUCH_SPACE, self._core.name)
-        return self._core
 
     def is_stale(self, core: MemtxSpace) -> bool:
         """Whether the space was dropped and its number belongs to `core`, another space."""
         return self._core is not core
 
-    def readable(self) -> MemtxSpace:
-        """The engine space, if the caller may read it. Raises BoxError ACCESS_DENIED."""
-        user = self._session.current.credentials
-        if user.universe & _READ_WRITE_USAGE != _READ_WRITE_USAGE:
-            self.box.access.check_space(user, Privilege.READ, self._core)
-        return self.core()
-
-    def writable(self) -> MemtxSpace:
-        """The engine space, if the caller may change it. Raises BoxError ACCESS_DENIED."""
-        user = self._session.current.credentials
-        if user.universe & _READ_WRITE_USAGE != _READ_WRITE_USAGE:
-            self.box.access.check_space(user, Privilege.WRITE, self._core)
-        return self.core()
+    def _check_access(self, privilege: int) -> None:
+        """Raise BoxError ACCESS_DENIED unless the caller, who lacks rights on all spaces, has this one."""
+        self.box.access.check_space(self._session.current.credentials, Privilege(privilege), self._core)
 
     def beyond_memory_limit(self, *, new_rows: bool = False) -> Space:
         """Another facade of the space, whose updates succeed even if they exceed `memtx_memory`.
@@ -144,22 +109,6 @@ class Space:
 
     # -- reading through the primary index --
 
-    def get(self, key: object) -> Tuple | None:
-        """The row with that primary key, or None."""
-        return self.primary.get(key)
-
-    def select(
-        self,
-        key: object = None,
-        *,
-        iterator: str | int | None = None,
-        offset: int = 0,
-        limit: int = NO_LIMIT,
-        after: str | Tuple | Sequence[Any] | None = None,
-    ) -> list[Tuple]:
-        """The rows an iterator over the primary index finds; see `Index.select`."""
-        return self.primary.select(key, iterator=iterator, offset=offset, limit=limit, after=after)
-
     def pairs(self, key: object = None, *, iterator: str | int | None = None) -> Iterator[Tuple]:
         """The rows an iterator over the primary index finds, one by one."""
         return self.primary.pairs(key, iterator=iterator)
@@ -175,43 +124,6 @@ class Space:
     __len__ = len
 
     # -- changing --
-
-    def insert(self, values: Sequence[Any]) -> Tuple:
-        """Store a new row.
-
-        Raises:
-            BoxError: TUPLE_FOUND (3) if a unique index has its key; or an error of the format.
-        """
-        core = self.writable()
-        row = as_row(values, core)
-        if not self.exempts_new_rows:
-            return core.insert(row)
-        with budget.exempt(core):
-            return core.insert(row)
-
-    def replace(self, values: Sequence[Any]) -> Tuple:
-        """Store a row, replacing the one with the same primary key."""
-        core = self.writable()
-        row = as_row(values, core)
-        if not self.exempts_new_rows:
-            return core.replace(row)
-        with budget.exempt(core):
-            return core.replace(row)
-
-    put = replace
-
-    def update(self, key: object, operations: Sequence[Sequence[Any]]) -> Tuple | None:
-        """Change the row with that primary key; see `Index.update`."""
-        return self.primary.update(key, operations)
-
-    def upsert(self, values: Sequence[Any], operations: Sequence[Sequence[Any]]) -> None:
-        """Store the row, or apply the operations to the row that has its primary key."""
-        core = self.writable()
-        core.upsert(as_row(values, core), core.parse_operations(operations))
-
-    def delete(self, key: object) -> Tuple | None:
-        """Remove the row with that primary key. Return it; None if there is none."""
-        return self.primary.delete(key)
 
     def truncate(self) -> None:
         """Remove every row."""
@@ -284,44 +196,33 @@ class Space:
         return f"<space {self.name}>"
 
 
-@twin_methods("__getitem__", "__getattr__")
-class Spaces:
+class Spaces(SpacesFacade):
     """`box.space`: the spaces by name (`box.space.queue`, `box.space["queue"]`) or number
     (`box.space[512]`).
+
+    The base class keeps what was found until the schema changes: a facade keeps its engine space and rows in
+    memory, so those of dropped spaces are removed.
 
     Parameters:
         box: the box.
         schema: changes their definitions.
     """
 
-    __slots__ = ("_box", "_catalog", "_ddl", "_facades", "_found", "_schema_version")
+    __slots__ = ("_box", "_ddl")
 
     def __init__(self, box: BoxCore, schema: SpaceSchema) -> None:
+        super().__init__(box.catalog)
         self._box = box
-        self._catalog = box.catalog
         self._ddl = schema  # not `_schema`, which is the name of a space
-        self._facades: dict[int, Space] = {}
-        self._found: dict[str | int, Space] = {}
-        self._schema_version = 0
 
-    def __getitem__(self, which: str | int) -> Space:
+    def __missing__(self, which: str | int) -> Space:
+        """Find a space that was not asked for in this way since the schema changed."""
         catalog = self._catalog
-        if catalog.schema_version != self._schema_version:
-            # A facade keeps its engine space and rows in memory, so those of dropped spaces are removed.
-            self._facades.clear()
-            self._found.clear()
-            self._schema_version = catalog.schema_version
         core = catalog.space_by_name(which) if isinstance(which, str) else catalog.space(which)
-        facade = self._facades.get(core.id)
+        facade = self._found.get(core.id)
         if facade is None or facade.is_stale(core):
-            facade = self._facades[core.id] = Space(self._box, self._ddl, core)
-        self._found[which] = facade
+            facade = self._found[core.id] = Space(self._box, self._ddl, core)
         return facade
-
-    def __getattr__(self, name: str) -> Space:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return self[name]
 
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and self._box.catalog.find(name) is not None

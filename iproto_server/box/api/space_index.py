@@ -3,72 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
-from iproto_server.box.api.core import BoxCore
-from iproto_server.box.api.ddl.space_schema import SpaceSchema
-from iproto_server.box.api.row_arguments import NO_LIMIT, as_key, as_row, iterator_number
+from iproto_server.box.api.row_arguments import NO_LIMIT, iterator_number
 from iproto_server.box.index.index import Index as IndexTree
-from iproto_server.box.memtx.memory_budget import budget
-from iproto_server.box.memtx.memtx_space import MemtxSpace
 from iproto_server.box.memtx.pagination import select_page, tuple_position
 from iproto_server.box.tuple.tuple import Tuple
 from iproto_server.errors import BoxError, ErrorCode
-from iproto_server.iterator_type import IteratorType
-from iproto_server.native import twin_methods
+from iproto_server.native._native import IndexesFacade, IndexFacade, as_key, as_row
 
 
-class IndexedSpaceFacade(Protocol):
-    """The space of an index; see `Space`."""
-
-    @property
-    def box(self) -> BoxCore:
-        """The box it is in."""
-
-    @property
-    def schema(self) -> SpaceSchema:
-        """Changes its definition."""
-
-    @property
-    def id(self) -> int:
-        """The number in `_space`."""
-
-    @property
-    def name(self) -> str:
-        """The name in `_space`."""
-
-    @property
-    def engine(self) -> str:
-        """The storage engine's name."""
-
-    @property
-    def exempts_updates(self) -> bool:
-        """Whether updates may exceed the memory limit."""
-
-    def core(self) -> MemtxSpace:
-        """The engine space. Raises BoxError NO_SUCH_SPACE if the space was dropped."""
-
-    def readable(self) -> MemtxSpace:
-        """The engine space, if the caller may read it. Raises BoxError ACCESS_DENIED."""
-
-    def writable(self) -> MemtxSpace:
-        """The engine space, if the caller may change it. Raises BoxError ACCESS_DENIED."""
-
-
-@twin_methods("get", "first", "min", "max", "update", "delete")
-class Index:
+class Index(IndexFacade):
     """`space.index.NAME`: reading through one index, and changing rows by its key.
+
+    The base class finds and changes rows, in compiled code.
 
     Parameters:
         space: its space.
         index_id: its number.
     """
 
-    __slots__ = ("id", "space")
+    __slots__ = ()
 
-    def __init__(self, space: IndexedSpaceFacade, index_id: int) -> None:
-        self.space = space
-        self.id = index_id
+    _iterator_number = staticmethod(iterator_number)
 
     @property
     def tree(self) -> IndexTree:
@@ -90,39 +47,6 @@ class Index:
         """ "TREE" or "HASH"."""
         return self.tree.type
 
-    def get(self, key: object) -> Tuple | None:
-        """The row with a full key of a unique index, or None.
-
-        Raises:
-            BoxError: MORE_THAN_ONE_TUPLE (41) for a non-unique index, EXACT_MATCH (19) for a partial key.
-        """
-        core = self.space.readable()
-        row = core.find(self.id, as_key(key))
-        return None if row is None else Tuple(row, core.format)
-
-    def select(
-        self,
-        key: object = None,
-        *,
-        iterator: str | int | None = None,
-        offset: int = 0,
-        limit: int = NO_LIMIT,
-        after: str | Tuple | Sequence[Any] | None = None,
-    ) -> list[Tuple]:
-        """The rows an iterator finds.
-
-        Parameters:
-            key: the key, full, partial or empty.
-            iterator: ALL, EQ, REQ, GT, GE, LT or LE; by default EQ, or ALL for an empty key.
-            offset: the number of rows to skip.
-            limit: the greatest number of rows to return.
-            after: the row, or the position (see `tuple_pos`), after which to start.
-
-        Raises:
-            BoxError: the key or the iterator does not fit the index, or `after` does not fit them.
-        """
-        return self._select(key, iterator, offset, limit, after, fetch_position=False)[0]
-
     def select_page(
         self,
         key: object = None,
@@ -141,6 +65,18 @@ class Index:
         """
         return self._select(key, iterator, offset, limit, after, fetch_position=True)
 
+    def _select_after(
+        self,
+        key: object,
+        *,
+        iterator: str | int | None = None,
+        offset: int = 0,
+        limit: int = NO_LIMIT,
+        after: str | Tuple | Sequence[Any],
+    ) -> list[Tuple]:
+        """The rows of `select` behind one of them."""
+        return self._select(key, iterator, offset, limit, after, fetch_position=False)[0]
+
     def _select(
         self,
         key: object,
@@ -155,22 +91,17 @@ class Index:
         parts = as_key(key)
         if offset < 0 or limit < 0:
             raise BoxError(ErrorCode.ILLEGAL_PARAMS, "offset and limit must not be negative")
-        number = iterator_number(iterator, parts)
-        position = None
-        if after is None and not fetch_position:
-            rows = core.select(self.id, number, offset, limit, parts)
-        else:
-            rows, position = select_page(
-                core,
-                self.id,
-                number,
-                offset,
-                limit,
-                parts,
-                after_position=after if isinstance(after, str) else None,
-                after_row=None if after is None or isinstance(after, str) else as_row(after, core).raw,
-                fetch_position=fetch_position,
-            )
+        rows, position = select_page(
+            core,
+            self.id,
+            iterator_number(iterator, parts),
+            offset,
+            limit,
+            parts,
+            after_position=after if isinstance(after, str) else None,
+            after_row=None if after is None or isinstance(after, str) else as_row(after, core).raw,
+            fetch_position=fetch_position,
+        )
         return [Tuple(row, core.format) for row in rows], position
 
     def tuple_pos(self, row: Tuple | Sequence[Any]) -> str:
@@ -191,23 +122,6 @@ class Index:
         rows = core.iterate(core.index(self.id), iterator_number(iterator, parts), parts)
         return (Tuple(row, core.format) for row in rows)
 
-    def first(self, key: object = None) -> Tuple | None:
-        """The first row in the index's order whose key begins with `key`, or None."""
-        core = self.space.readable()
-        row = core.first(self.id, as_key(key))
-        return None if row is None else Tuple(row, core.format)
-
-    def min(self, key: object = None) -> Tuple | None:
-        """The row with the smallest key (that begins with `key`), or None."""
-        self._check_ordered("min()")
-        return self.first(key)
-
-    def max(self, key: object = None) -> Tuple | None:
-        """The row with the greatest key (that begins with `key`), or None."""
-        self._check_ordered("max()")
-        rows = self.select(key, iterator=IteratorType.REQ, limit=1)
-        return rows[0] if rows else None
-
     def count(self, key: object = None, *, iterator: str | int | None = None) -> int:
         """The number of rows that an iterator finds."""
         core = self.space.readable()
@@ -222,25 +136,6 @@ class Index:
         rows = core.count()
         index = core.indexes.get(self.id)
         return rows if index is None or not index.is_multikey else len(index)
-
-    def delete(self, key: object) -> Tuple | None:
-        """Remove the row with a full key. Return it; None if there is none."""
-        core = self.space.writable()
-        return core.delete(self.id, as_key(key))
-
-    def update(self, key: object, operations: Sequence[Sequence[Any]]) -> Tuple | None:
-        """Change the row with a full key. Return the new row; None if there is none.
-
-        Parameters:
-            key: the key.
-            operations: such as `("=", "status", "T")` or `("+", 2, 1)`; field numbers are 0-based.
-        """
-        core = self.space.writable()
-        parsed = core.parse_operations(operations)
-        if not self.space.exempts_updates:
-            return core.update(self.id, as_key(key), parsed)
-        with budget.exempt(core):
-            return core.update(self.id, as_key(key), parsed)
 
     def drop(self) -> None:
         """Remove the index; dropping the primary index removes all rows."""
@@ -286,24 +181,22 @@ class Index:
         return f"<index {self.id} of space {self.space.name}>"
 
 
-@twin_methods("__getitem__", "__getattr__")
-class Indexes:
-    """`space.index`: the indexes by name (`space.index.primary`) or number (`space.index[0]`)."""
+class Indexes(IndexesFacade):
+    """`space.index`: the indexes by name (`space.index.primary`) or number (`space.index[0]`).
 
-    __slots__ = ("_space",)
+    The base class keeps what was found until the indexes change.
 
-    def __init__(self, space: IndexedSpaceFacade) -> None:
-        self._space = space
+    Parameters:
+        space: the space.
+    """
 
-    def __getitem__(self, which: str | int) -> Index:
+    __slots__ = ()
+
+    def __missing__(self, which: str | int) -> Index:
+        """Find an index that was not asked for in this way since the indexes changed."""
         core = self._space.core()
         index = core.index_by_name(which) if isinstance(which, str) else core.index(which)
         return Index(self._space, index.id)
-
-    def __getattr__(self, name: str) -> Index:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return self[name]
 
     def __contains__(self, name: object) -> bool:
         return any(index.name == name for index in self._space.core().indexes.values())

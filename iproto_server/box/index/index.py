@@ -21,7 +21,6 @@ from iproto_server.box.key.key_def import (
     KeyDef,
     distinct_entry_keys_of,
     distinct_key_of,
-    distinct_keys_of,
     key_layout,
 )
 from iproto_server.box.key.key_part import follow
@@ -59,7 +58,6 @@ class Index(Tree, ABC):
         is_multikey: whether a tuple has a key for each element of an array; `key_of` raises TypeError then.
         key_of: (decoded fields, encoded primary key) -> the tuple's key in this index. A primary index
             ignores the second argument.
-        keys_of: the same for many tuples at once: (their fields, their primary keys) -> list of keys.
         encode_key: checks and encodes a client's full or partial key; errors 31 and 18.
     """
 
@@ -74,7 +72,6 @@ class Index(Tree, ABC):
         "is_multikey",
         "key_def",
         "key_of",
-        "keys_of",
         "name",
         "part_count",
         "space_id",
@@ -113,13 +110,11 @@ class Index(Tree, ABC):
         self._primary = primary
         self._is_exact = definition.is_unique and not definition.key_def.is_nullable
         self.key_of: Callable[[Sequence[Any], bytes], bytes] = no_single_key
-        self.keys_of: Callable[[Sequence[Sequence[Any]], Sequence[bytes]], list[bytes]] = no_single_key
         if self.is_multikey:
             assert primary is not None
             self._entry_keys_of = distinct_entry_keys_of(definition.key_def, definition.is_unique, primary)
         else:
             self.key_of = distinct_key_of(definition.key_def, definition.is_unique, primary)
-            self.keys_of = distinct_keys_of(definition.key_def, definition.is_unique, primary)
             self._entry_keys_of = _single(self.key_of)
         layout = key_layout(self.key_def, self.unique, primary)
         refers = primary is not None and layout is not None and rows is not None and rows.holds_rows
@@ -156,17 +151,6 @@ class Index(Tree, ABC):
             row: The packed row.
         """
         return codec.pack(self.values_of(codec.unpack(row)))
-
-    def encode_unique_key(self, key: Sequence[Any]) -> bytes:
-        """Encode the key of a single tuple.
-
-        Raises:
-            BoxError: MORE_THAN_ONE_TUPLE (41) if the index is not unique, EXACT_MATCH (19) for a partial key,
-                KEY_PART_TYPE (18) for a value of the wrong type or nil.
-        """
-        if not self.unique:
-            raise BoxError(ErrorCode.MORE_THAN_ONE_TUPLE)
-        return self.key_def.encode_exact_key(key)
 
     def kind_equals(self, other: Index) -> bool:
         """Tell whether both indexes have the same keys and constraints for all tuples."""

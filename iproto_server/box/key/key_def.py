@@ -1,7 +1,7 @@
 """Key definitions: the parts of an index, and the encoding of keys of tuples and of clients as bytes.
 
-`key_encoding` encodes single values and `key_part` locates them; a `KeyDef` joins both. The functions are
-composed once per index, so a request runs only the encoders that the index needs.
+`key_encoding` encodes single values and `key_part` locates them; a `KeyDef` joins both. Compiled code makes
+the keys (`native/keys/`). It encodes the usual types itself, and calls a part's encoder for all others.
 """
 
 from __future__ import annotations
@@ -9,23 +9,21 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
-from iproto_server.box.key.key_encoding import NIL, NOT_NIL, Encoder
-from iproto_server.box.key.key_part import KeyPart, encoder_of, nil_encoder_of, reader_of
+from iproto_server.box.key.key_encoding import Encoder
+from iproto_server.box.key.key_part import KeyPart, Reader, encoder_of, nil_encoder_of, reader_of
 from iproto_server.box.key.multikey import Entries, entries_of, no_single_key
 from iproto_server.box.types.field_type import FieldType
 from iproto_server.errors import BoxError, ErrorCode
-from iproto_server.native import twin
-from iproto_server.native._native import KEY_PARTS_MAX
+from iproto_server.native._native import KEY_PARTS_MAX, ClientKey, RowKey
 
 Extractor = Callable[[Sequence[Any]], bytes]
 """From the decoded fields of a tuple to the bytes of a key."""
 
-Plan = tuple[tuple[int, str, bool, Encoder], ...]
-"""The parts of a key for compiled code: field number, type, whether nullable, and value encoder."""
-
-_Function = TypeVar("_Function", bound=Callable[..., bytes])
+RowKeyPart = tuple[int, str, bool, Encoder, Reader | None]
+"""A part of a row's key for compiled code: field number, type, whether it may be nil, encoder of values whose
+type compiled code does not know, and what finds a value inside of a field."""
 
 SHARED_MAX: Final = 1024
 """The maximum number of definitions, and of functions composed from them, that spaces share."""
@@ -78,8 +76,8 @@ class KeyDef:
         if self.is_multikey:
             self.extract, self.entries = no_single_key, entries_of(self.parts)
         else:
-            self.extract, self.entries = _extractor(self.parts), None
-        self.encode_key: Final = _key_encoder(self.parts)
+            self.extract, self.entries = RowKey(_row_parts(self.parts)), None
+        self.encode_key: Final = ClientKey(tuple(map(_client_part, range(self.part_count), self.parts)))
 
     def encode_exact_key(self, key: Sequence[Any]) -> bytes:
         """Encode a full key without nil, as `get`, `update` and `delete` need it.
@@ -88,14 +86,7 @@ class KeyDef:
             BoxError: EXACT_MATCH (19) for too few or too many values, KEY_PART_TYPE (18) for a value of the
                 wrong type.
         """
-        if len(key) != self.part_count:
-            raise BoxError(ErrorCode.EXACT_MATCH, self.part_count, len(key))
-        if self.is_nullable:
-            for number, value in enumerate(key):
-                if value is None:
-                    self.encode_key(key[:number])  # faults of earlier values are reported first
-                    raise BoxError(ErrorCode.KEY_PART_TYPE, number, self.parts[number].type.value)
-        return self.encode_key(key)
+        return self.encode_key.exact(key)
 
     def encode_all(self, fields: Sequence[Any]) -> list[bytes]:
         """Encode all keys of a tuple: one, or those of the elements in a multikey index."""
@@ -181,38 +172,15 @@ def distinct_key_of(
     Returns:
         A function of the decoded fields of a tuple and its encoded primary key.
     """
-    extract = key_def.extract
+    parts = _row_parts(key_def.parts)
     if primary is not None and _ends_with(key_def, primary):
-        return _with_tail(key_def.parts[: -primary.part_count])
+        return RowKey(parts[: -primary.part_count], has_tail=True)
     missing = None if primary is None else primary.missing_from(key_def)
     if missing is None or (is_unique and not key_def.is_nullable):
-        return quick_row_key(_plan(key_def.parts), False, lambda fields, primary_key: extract(fields))
-    suffix: Extractor | None = None if missing == primary else missing.extract
-    if not is_unique:
-        if suffix is None:
-            return _with_tail(key_def.parts)
-        return lambda fields, primary_key: extract(fields) + suffix(fields)
-    if any(part.path is not None for part in key_def.parts):
-        readers = [reader_of(part) for part in key_def.parts if part.is_nullable]
-
-        def key_with_paths_of(fields: Sequence[Any], primary_key: bytes) -> bytes:
-            key = extract(fields)
-            if any(read(fields) is None for read in readers):
-                return key + (primary_key if suffix is None else suffix(fields))
-            return key
-
-        return key_with_paths_of
-    nullable = [part.field_no for part in key_def.parts if part.is_nullable]
-
-    def key_of(fields: Sequence[Any], primary_key: bytes) -> bytes:
-        key = extract(fields)
-        count = len(fields)
-        for number in nullable:
-            if number >= count or fields[number] is None:
-                return key + (primary_key if suffix is None else suffix(fields))
-        return key
-
-    return key_of
+        return RowKey(parts)
+    is_whole = missing == primary
+    rest = () if is_whole else _row_parts(missing.parts)
+    return RowKey(parts, rest, rest_if_nil=is_unique, has_tail=is_whole)
 
 
 def distinct_entry_keys_of(
@@ -237,81 +205,27 @@ def distinct_entry_keys_of(
     return keys_of
 
 
-@lru_cache(SHARED_MAX)
-def distinct_keys_of(
-    key_def: KeyDef, is_unique: bool, primary: KeyDef | None
-) -> Callable[[Sequence[Sequence[Any]], Sequence[bytes]], list[bytes]]:
-    """The function of `distinct_key_of` for many tuples at once, which takes half the time.
-
-    Returns:
-        A function of the decoded fields of all tuples and their encoded primary keys (unused for the primary
-        index). It raises the errors of the other function.
-    """
-    if primary is None:
-        if key_def.part_count > 1 or key_def.parts[0].path is not None:
-            return lambda rows, primary_keys: list(map(key_def.extract, rows))
-        number, encode = key_def.parts[0].field_no, encoder_of(key_def.parts[0])
-        return lambda rows, primary_keys: [encode(fields[number]) for fields in rows]
-    head: Sequence[KeyPart] = ()
-    if _ends_with(key_def, primary):
-        head = key_def.parts[: -primary.part_count]
-    elif not is_unique and primary.missing_from(key_def) == primary:
-        head = key_def.parts
-    is_simple = len(head) == 1 and not head[0].is_nullable and head[0].path is None
-    if not is_simple or head[0].type is FieldType.SCALAR:
-        key_of = distinct_key_of(key_def, is_unique, primary)
-        return lambda rows, primary_keys: list(map(key_of, rows, primary_keys))
-    number, encode = head[0].field_no, encoder_of(head[0])
-
-    def keys_of(rows: Sequence[Sequence[Any]], primary_keys: Sequence[bytes]) -> list[bytes]:
-        values = [fields[number] for fields in rows]
-        # Many tuples tend to have few different values. Values that are equal have the same bytes.
-        encoded = {value: encode(value) for value in set(values)}
-        return [encoded[value] + key for value, key in zip(values, primary_keys, strict=True)]
-
-    return keys_of
-
-
-def _with_tail(parts: Sequence[KeyPart]) -> Callable[[Sequence[Any], bytes], bytes]:
-    """Compose the function that encodes parts of a tuple and appends the encoded primary key."""
-    extract = _extractor(parts)
-    return quick_row_key(_plan(parts), True, lambda fields, primary_key: extract(fields) + primary_key)
-
-
-@twin
-def quick_row_key(plan: Plan | None, has_tail: bool, encode: _Function) -> _Function:
-    """Compile a function that encodes the key of a row, if compiled code supports its parts.
-
-    Parameters:
-        plan: the parts of the key; None if they are not plain fields.
-        has_tail: whether the second argument, the encoded primary key, is appended.
-        encode: the function of the decoded fields.
-    """
-    return encode
-
-
-@twin
-def quick_client_key(plan: Plan | None, encode: _Function) -> _Function:
-    """Compile a function that checks and encodes a client's key; parameters as for `quick_row_key`."""
-    return encode
-
-
-def _plan(parts: Sequence[KeyPart]) -> Plan | None:
-    """The parts of a row's key, if all are plain fields."""
-    return None if any(part.path is not None for part in parts) else _plan_of_values(parts)
-
-
-def _plan_of_values(parts: Sequence[KeyPart]) -> Plan:
-    """The parts of a key for given values."""
+def _row_parts(parts: Sequence[KeyPart]) -> tuple[RowKeyPart, ...]:
+    """The parts of a row's key for compiled code."""
     return tuple(
         (
             part.field_no,
-            part.type.value if part.collation is None else "collated",
+            _type_name(part),
             part.is_nullable,
-            encoder_of(part),
+            encoder_of(part) if part.path is None or part.is_nullable else nil_encoder_of(part),
+            None if part.path is None else reader_of(part),
         )
         for part in parts
     )
+
+
+def _client_part(number: int, part: KeyPart) -> tuple[str, bool, Encoder]:
+    """A part of a client's key for compiled code."""
+    return _type_name(part), part.is_nullable, _checking_encoder(number, part)
+
+
+def _type_name(part: KeyPart) -> str:
+    return part.type.value if part.collation is None else "collated"
 
 
 def _ends_with(key_def: KeyDef, primary: KeyDef) -> bool:
@@ -324,99 +238,19 @@ def _ends_with(key_def: KeyDef, primary: KeyDef) -> bool:
     )
 
 
-def _extractor(parts: Sequence[KeyPart]) -> Extractor:
-    """Compose the function that encodes the key of a tuple."""
-    if any(part.path is not None for part in parts):
-        return _path_extractor(parts)
-    return quick_row_key(_plan(parts), False, _plain_extractor(parts))
-
-
-def _plain_extractor(parts: Sequence[KeyPart]) -> Extractor:
-    """The same if all parts are plain fields."""
-    if any(part.is_nullable for part in parts):
-        return _nullable_extractor(parts)
-    numbers = [part.field_no for part in parts]
-    encoders = [encoder_of(part) for part in parts]
-    if len(parts) == 1:
-        number, encode = numbers[0], encoders[0]
-        return lambda fields: encode(fields[number])
-    if len(parts) == 2:
-        first, second = numbers
-        encode_first, encode_second = encoders
-        return lambda fields: encode_first(fields[first]) + encode_second(fields[second])
-    if len(parts) == 3:
-        first, second, third = numbers
-        encode_first, encode_second, encode_third = encoders
-        return lambda fields: (
-            encode_first(fields[first]) + encode_second(fields[second]) + encode_third(fields[third])
-        )
-    pairs = list(zip(numbers, encoders, strict=True))
-    return lambda fields: b"".join([encode(fields[number]) for number, encode in pairs])
-
-
-def _nullable_extractor(parts: Sequence[KeyPart]) -> Extractor:
-    """The same if some fields may be nil or missing."""
-    triples = [(part.field_no, part.is_nullable, encoder_of(part)) for part in parts]
-
-    def extract(fields: Sequence[Any]) -> bytes:
-        count = len(fields)
-        key = b""
-        for number, is_nullable, encode in triples:
-            if not is_nullable:
-                key += encode(fields[number])
-            elif number >= count or fields[number] is None:
-                key += NIL
-            else:
-                key += NOT_NIL + encode(fields[number])
-        return key
-
-    return extract
-
-
-def _path_extractor(parts: Sequence[KeyPart]) -> Extractor:
-    """The same if some values are inside fields."""
-    pairs = [(reader_of(part), nil_encoder_of(part)) for part in parts]
-    return lambda fields: b"".join([encode(read(fields)) for read, encode in pairs])
-
-
-def _key_encoder(parts: Sequence[KeyPart]) -> Extractor:
-    """Compose the function that checks and encodes a client's key."""
-    encoders = [_checking_encoder(number, part) for number, part in enumerate(parts)]
-    part_count = len(parts)
-    encode_first, encode_second = encoders[0], encoders[min(1, part_count - 1)]
-
-    def encode_key(key: Sequence[Any]) -> bytes:
-        count = len(key)
-        if count == 1:
-            return encode_first(key[0])
-        if count == 2 <= part_count:
-            return encode_first(key[0]) + encode_second(key[1])
-        if count > part_count:
-            raise BoxError(ErrorCode.KEY_PART_COUNT, part_count, count)
-        encoded = b""
-        for value, encode in zip(key, encoders, strict=False):
-            encoded += encode(value)
-        return encoded
-
-    return quick_client_key(_plan_of_values(parts), encode_key)
-
-
 def _checking_encoder(number: int, part: KeyPart) -> Encoder:
-    """An encoder that checks the type of a client's value first."""
+    """An encoder that checks the type of a client's value first. It refuses nil."""
     field_type = part.type
     accepted = field_type.accepted or frozenset()
     is_unsigned = field_type is FieldType.UNSIGNED
-    is_nullable = part.is_nullable
     encode_value = encoder_of(part)
 
     def encode(value: Any) -> bytes:
         if type(value) in accepted and not (is_unsigned and value < 0):
             try:
-                return NOT_NIL + encode_value(value) if is_nullable else encode_value(value)
+                return encode_value(value)
             except _OUT_OF_RANGE:
                 pass
-        elif value is None and is_nullable:
-            return NIL
         raise BoxError(ErrorCode.KEY_PART_TYPE, number, field_type.value)
 
     return encode

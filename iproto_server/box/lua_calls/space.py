@@ -10,13 +10,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from iproto_server.box.api.lua_arguments import NUMBER, TABLE, Types, argument, illegal, lua_text, options
-from iproto_server.box.api.row_arguments import as_key
 from iproto_server.box.api.space import Space
-from iproto_server.box.api.space_index import Index, IndexedSpaceFacade
+from iproto_server.box.api.space_index import Index
 from iproto_server.box.tuple.tuple import Tuple
 from iproto_server.box.update import Operations, parse_update
 from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError, ErrorCode
+from iproto_server.native._native import as_key
 
 Method = Callable[[Any, list[Any]], object]
 
@@ -171,7 +171,7 @@ def _update(index: Index, arguments: list[Any]) -> object:
     return core.update(index.id, _key(arguments), _operations(index.space, operations))
 
 
-def _operations(space: IndexedSpaceFacade, operations: object) -> Operations:
+def _operations(space: Space, operations: object) -> Operations:
     """Operations of a Lua call; field numbers count from 1."""
     if not isinstance(operations, list):
         raise BoxError(ErrorCode.TUPLE_NOT_ARRAY)

@@ -34,10 +34,10 @@ class MemoryBudget:
         on_refusal: called with the name of the space at each refusal.
     """
 
-    __slots__ = ("_exempt", "limit", "on_refusal", "refused")
+    __slots__ = ("_is_exempt", "limit", "on_refusal", "refused")
 
     def __init__(self) -> None:
-        self._exempt: SpaceDefinition | bool = False
+        self._is_exempt = False
         self.limit: int | None = None
         self.refused = 0
         self.on_refusal: Callable[[str], object] = _ignore
@@ -76,19 +76,14 @@ class MemoryBudget:
         return rows + indexes + outside
 
     @contextmanager
-    def exempt(self, space: SpaceDefinition | None = None) -> Iterator[None]:
-        """Refuse nothing during the block, which must not await.
-
-        Parameters:
-            space: the space whose changes are not refused; None for all.
-        """
-        before = self._exempt
-        if before is not True:
-            self._exempt = True if space is None else space
+    def exempt(self) -> Iterator[None]:
+        """Refuse nothing during the block, which must not await."""
+        before = self._is_exempt
+        self._is_exempt = True
         try:
             yield
         finally:
-            self._exempt = before
+            self._is_exempt = before
 
     def refuse(self, space: SpaceDefinition, size: int) -> None:
         """Refuse a change that exceeds the limit, unless it is exempt.
@@ -100,7 +95,7 @@ class MemoryBudget:
         Raises:
             BoxError: MEMORY_ISSUE (2).
         """
-        if space.id in _ALWAYS or self._exempt is True or self._exempt is space:
+        if space.id in _ALWAYS or self._is_exempt:
             return
         self.refused += 1
         self.on_refusal(space.name)

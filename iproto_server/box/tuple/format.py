@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 
 from iproto_server.box.key.key_def import KeyDef
@@ -13,8 +14,7 @@ from iproto_server.box.types.identifier import NAME_MAX, check_identifier
 from iproto_server.box.update import Doubles
 from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError, ErrorCode
-from iproto_server.native import twin
-from iproto_server.native._native import FormatBase
+from iproto_server.native._native import FormatBase, RowCheck
 
 BUILT_IN_COLLATION_IDS: Final = range(277)
 """The numbers of the predefined collations of Tarantool 2.6."""
@@ -89,7 +89,9 @@ class Format(FormatBase):
         if any(rule.inside for rule in rules):
             self.check = tree_checker(self.rules, exact_field_count)
         else:
-            self.check = _checker(self.rules, self.min_field_count, exact_field_count)
+            accepted = tuple((rule.type.value, rule.is_nullable, rule.type.accepted) for rule in self.rules)
+            explain = partial(_explain, rules=self.rules, exact_field_count=exact_field_count)
+            self.check = RowCheck(accepted, exact_field_count, explain)
 
     @classmethod
     def parse(
@@ -165,67 +167,6 @@ def min_field_count(fields: Sequence[FieldDef], key_defs: Sequence[KeyDef]) -> i
     required = [number for number, field in enumerate(fields, start=1) if not field.is_nullable]
     required += [part.field_no + 1 for key_def in key_defs for part in key_def.parts if not part.is_nullable]
     return max(required, default=0)
-
-
-def _checker(
-    rules: tuple[FieldRule, ...], min_field_count: int, exact_field_count: int
-) -> Callable[[Sequence[Any]], None]:
-    """Compose the check of a tuple: fast for valid tuples; only errors take a second, slower pass."""
-    types: list[tuple[int, frozenset[type]]] = []
-    unsigned: list[int] = []
-    for number, rule in enumerate(rules):
-        accepted = rule.type.accepted
-        if accepted is not None:
-            types.append((number, accepted | {type(None)} if rule.is_nullable else accepted))
-        if rule.type is FieldType.UNSIGNED:
-            unsigned.append(number)
-    # For tuples without trailing nullable fields: the fields to check, by length.
-    field_count = len(rules)
-    shorter = [
-        (
-            [pair for pair in types if pair[0] < min_field_count + more],
-            [number for number in unsigned if number < min_field_count + more],
-        )
-        for more in range(field_count - min_field_count)
-    ]
-
-    def check(fields: Sequence[Any]) -> None:
-        count = len(fields)
-        if count >= min_field_count and (not exact_field_count or count == exact_field_count):
-            if count >= field_count:
-                to_check, not_negative = types, unsigned
-            else:
-                to_check, not_negative = shorter[count - min_field_count]
-            for number, accepted in to_check:
-                if type(fields[number]) not in accepted:
-                    break
-            else:
-                for number in not_negative:
-                    value = fields[number]
-                    if value is not None and value < 0:
-                        break
-                else:
-                    return
-        _explain(fields, rules, exact_field_count)
-
-    plan = tuple((number, rule.type.value, rule.is_nullable, None) for number, rule in enumerate(rules))
-    return quick_row_check(plan, exact_field_count, check)
-
-
-@twin
-def quick_row_check(
-    plan: tuple[tuple[int, str, bool, None], ...],
-    exact_field_count: int,
-    check: Callable[[Sequence[Any]], None],
-) -> Callable[[Sequence[Any]], None]:
-    """Compile a function that checks a row, if compiled code supports its types.
-
-    Parameters:
-        plan: the number of each field, its type, and whether it may be nil.
-        exact_field_count: the number of fields; 0: any number.
-        check: the function of the decoded fields.
-    """
-    return check
 
 
 def _explain(fields: Sequence[Any], rules: tuple[FieldRule, ...], exact_field_count: int) -> None:

@@ -64,18 +64,13 @@ class Operations:
     """The operations of one request, in order. Immutable.
 
     Attributes:
-        assignment: field number and packed value, if the request is a single assignment to a top-level field
-            not counted from the end, the most common case.
-        is_flat: True if all operations replace top-level fields that are not counted from the end.
         fault: the error of malformed operations that were parsed with `deferred`.
-        request: for compiled code, the packed operations, the field numbers by name and the index base; None
-            unless they were parsed with `deferred`.
+        request: for the engine, the packed operations, the field numbers by name and the index base; None if
+            they were not packed.
     """
 
-    __slots__ = ("_operations", "assignment", "fault", "is_flat", "request")
+    __slots__ = ("_operations", "fault", "request")
 
-    assignment: tuple[int, bytes] | None
-    is_flat: bool
     fault: BoxError | None
     request: tuple[bytes, Mapping[str, int], int] | None
 
@@ -83,16 +78,6 @@ class Operations:
         self._operations = operations
         self.fault = fault
         self.request = None
-        self.assignment = None
-        for opcode, field_no, _, tokens, _ in operations:
-            if tokens is not _END_ONLY or field_no < 0 or opcode in "!#":
-                self.is_flat = False
-                return
-        self.is_flat = fault is None
-        if len(operations) == 1 and opcode == "=":
-            argument = operations[0].argument
-            assert isinstance(argument, bytes)
-            self.assignment = (field_no, argument)
 
     def check(self) -> tuple[Operation, ...]:
         """Return the operations.
@@ -131,10 +116,7 @@ def parse_update(
     base = index_base - (index_base >> 31 << 32)
     cached = _cache.get(raw)
     if cached is not None and cached[0] is field_names and cached[1] == index_base:
-        operations = cached[2]
-        if deferred and operations.request is None:
-            operations.request = (raw, field_names, base)
-        return operations
+        return cached[2]
     try:
         operations = _quick_assignments(raw, field_names, base) or _operations(
             _split_request(raw), field_names, base
@@ -143,9 +125,7 @@ def parse_update(
         if not deferred:
             raise
         return Operations((), error)
-    if deferred:
-        # Others are kept for long, by the reader of a log, and are not worth the memory.
-        operations.request = (raw, field_names, base)
+    operations.request = (raw, field_names, base)
     if len(raw) <= _LONGEST_CACHED:
         if len(_cache) >= _CACHED_COUNT:
             _cache.clear()

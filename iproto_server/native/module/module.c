@@ -1,8 +1,8 @@
-/* The compiled module: twins of Python's functions and classes, which are handed out by `take_over`. */
+/* The compiled module: its functions, types and constants. */
 #include "../native.h"
 
-/* What the Python of native/__init__.py must know of: the number changes when twins, or what they are given, do. */
-#define INTERFACE 31
+/* The same number as in native/__init__.py: it changes when functions or types do, or what they are given. */
+#define INTERFACE 32
 
 #ifndef FINGERPRINT
 #define FINGERPRINT "" /* of the sources; setup.py defines it */
@@ -11,7 +11,7 @@
 typedef PyObject *(*Fast)(PyObject *, PyObject *const *, Py_ssize_t);
 #define METHOD(name, function, text) {name, (PyCFunction)(void (*)(void))(Fast)function, METH_FASTCALL, text}
 
-static PyMethodDef twins[] = {
+static PyMethodDef functions[] = {
     METHOD("send_outputs", native_send_outputs, "Have connections send all their responses."),
     METHOD("encode_row_head", native_encode_row_head, "Encode the head of a row."),
     METHOD("with_head", native_with_head, "Put a block's head in front of it."),
@@ -21,11 +21,9 @@ static PyMethodDef twins[] = {
     METHOD("encode_result", native_encode_result, "Encode what a procedure returned."),
     METHOD("encode_response", native_encode_response, "Encode a response."),
     METHOD("set_hook", native_set_hook, "Set what compiled code calls."),
-    METHOD("assign", native_assign, "Replace a field of a row."),
+    {"as_key", native_as_key, METH_O, "A key as a list."},
+    METHOD("as_row", native_as_row, "A row as a space stores it."),
     METHOD("apply_request", native_apply_request, "Apply the operations of a request."),
-    METHOD("quick_row_key", native_row_key, "Make what encodes the key of a row."),
-    METHOD("quick_client_key", native_client_key, "Make what encodes a client's key."),
-    METHOD("quick_row_check", native_row_check, "Make what checks a row."),
     METHOD("ensure_stack", native_ensure_stack, "Make sure of room on the stack."),
     METHOD("set_memory_limit", native_set_memory_limit, "Set the limit of the engine's memory."),
     METHOD("memory_allows", native_memory_allows, "Whether there is memory for a row."),
@@ -74,6 +72,10 @@ static PyTypeObject *const types[] = {
     &Savepoint_Type,
     &Space_Type,
     &Triggers_Type,
+    &SpaceFacade_Type,
+    &IndexFacade_Type,
+    &SpacesFacade_Type,
+    &IndexesFacade_Type,
     &Traffic_Type,
     &Output_Type,
     &LogRows_Type,
@@ -117,36 +119,12 @@ static const struct {
     {"MARKER_SIZE", BLOCK_MARKER_SIZE},
 };
 
-/* take_over(name, python): the compiled twin of a function or class, None where there is none. */
-static PyObject *take_over(PyObject *module, PyObject *args)
-{
-    const char *name;
-    PyObject *python;
-    if (!PyArg_ParseTuple(args, "sO", &name, &python))
-        return NULL;
-    for (int place = 0; twins[place].ml_name; place++)
-        if (!strcmp(name, twins[place].ml_name))
-            return PyCFunction_New(&twins[place], NULL);
-    for (size_t place = 0; place < sizeof types / sizeof *types; place++) {
-        const char *dot = strrchr(types[place]->tp_name, '.');
-        if (!strcmp(name, dot + 1))
-            return Py_NewRef((PyObject *)types[place]);
-    }
-    Py_RETURN_NONE;
-}
-
-static PyMethodDef methods[] = {
-    {"take_over_method", take_over_method, METH_VARARGS, "The compiled twin of a method."},
-    {"take_over", take_over, METH_VARARGS, "The compiled twin of a function or class; None where there is none."},
-    {NULL},
-};
-
 static struct PyModuleDef definition = {
     PyModuleDef_HEAD_INIT,
     .m_name = "iproto_server.native._native",
-    .m_doc = "Twins of Python's functions and classes.",
+    .m_doc = "The engine's binding, and what the server does for every request.",
     .m_size = -1,
-    .m_methods = methods,
+    .m_methods = functions,
 };
 
 PyMODINIT_FUNC PyInit__native(void)
@@ -158,8 +136,6 @@ PyMODINIT_FUNC PyInit__native(void)
         return NULL;
     PyObject *module = PyModule_Create(&definition);
     if (module && PyModule_AddType(module, statement_type) < 0)
-        Py_CLEAR(module);
-    if (module && PyModule_AddFunctions(module, twins) < 0)
         Py_CLEAR(module);
     for (size_t place = 0; module && place < sizeof types / sizeof *types; place++)
         if (PyModule_AddType(module, types[place]) < 0)

@@ -35,8 +35,7 @@ TreeObject *space_index(SpaceObject *space, uint64_t index_id)
     return index ? quick_of((PyObject *)index) : NULL;
 }
 
-/* The values of a key, a new list. */
-static PyObject *key_list(const Key *key)
+PyObject *key_list(const Key *key)
 {
     if (key->packed) {
         PyObject *raw = PyBytes_FromStringAndSize((const char *)key->packed, key->end - key->packed);
@@ -62,15 +61,6 @@ static int use_bytes(KeyBuffer *encoded, PyObject *bytes)
     return failed ? -1 : 0;
 }
 
-/* Encode a key by a method of the index, which refuses what does not fit. */
-static int encode_by_python(TreeObject *index, const char *method, const Key *key, KeyBuffer *encoded)
-{
-    PyObject *list = key_list(key);
-    PyObject *bytes = list ? PyObject_CallMethod((PyObject *)index, method, "(O)", list) : NULL;
-    Py_XDECREF(list);
-    return use_bytes(encoded, bytes);
-}
-
 int request_key(TreeObject *index, const Key *key, KeyBuffer *encoded, int *values)
 {
     const Tree *tree = &index->index->tree;
@@ -82,36 +72,51 @@ int request_key(TreeObject *index, const Key *key, KeyBuffer *encoded, int *valu
     return done;
 }
 
-/* Encode a key without Python, of which `values` becomes the number of values. Returns 1; 0 unknown; -1. */
-static int encode_plainly(TreeObject *index, const Key *key, KeyBuffer *encoded, int *values)
+static int has_client_key(const TreeObject *index)
 {
-    if (key->packed)
-        return request_key(index, key, encoded, values);
-    PyObject *bytes = client_key(index->encode_key, key->values, key->count);
-    if (!bytes)
-        return PyErr_Occurred() ? -1 : 0;
-    *values = (int)key->count;
-    return use_bytes(encoded, bytes) < 0 ? -1 : 1;
+    if (index->encode_key && Py_TYPE(index->encode_key) == &ClientKey_Type)
+        return 1;
+    PyErr_SetString(PyExc_TypeError, "the index encodes no keys");
+    return 0;
+}
+
+PyObject *tree_unique_key(TreeObject *index, PyObject *const *values, Py_ssize_t count)
+{
+    if (!has_client_key(index))
+        return NULL;
+    if (index->index->is_unique)
+        return client_key(index->encode_key, values, count, 1);
+    raise_box_error("MORE_THAN_ONE_TUPLE", NULL);
+    return NULL;
+}
+
+/* The encoded key of decoded values. A list of its own keeps them while Python code encodes one. */
+static PyObject *values_key(TreeObject *index, const Key *key, int is_whole)
+{
+    PyObject *list = key_list(key);
+    if (!list)
+        return NULL;
+    PyObject *const *values = ((PyListObject *)list)->ob_item;
+    PyObject *bytes = is_whole ? tree_unique_key(index, values, PyList_GET_SIZE(list))
+        : has_client_key(index) ? client_key(index->encode_key, values, PyList_GET_SIZE(list), 0) : NULL;
+    Py_DECREF(list);
+    return bytes;
 }
 
 /* Encode a key, or the beginning of one. Returns -1 with an exception. */
 static int encode_key(TreeObject *index, const Key *key, KeyBuffer *encoded)
 {
-    int values, done = quick_of((PyObject *)index) ? encode_plainly(index, key, encoded, &values) : 0;
-    if (done)
-        return done < 0 ? -1 : 0;
-    return encode_by_python(index, "encode_key", key, encoded);
+    int values, done = request_key(index, key, encoded, &values);
+    return done ? done < 0 ? -1 : 0 : use_bytes(encoded, values_key(index, key, 0));
 }
 
 /* Encode a whole key of a unique index. */
 static int encode_whole_key(TreeObject *index, const Key *key, KeyBuffer *encoded)
 {
-    if (quick_of((PyObject *)index) && index->is_exact) {
-        int values, done = encode_plainly(index, key, encoded, &values);
-        if (done < 0 || (done && values == client_key_parts(index->encode_key)))
-            return done < 0 ? -1 : 0;
-    }
-    return encode_by_python(index, "encode_unique_key", key, encoded);
+    int values, done = index->is_exact ? request_key(index, key, encoded, &values) : 0;
+    if (done < 0 || (done && has_client_key(index) && values == client_key_parts(index->encode_key)))
+        return done < 0 ? -1 : 0;
+    return PyErr_Occurred() ? -1 : use_bytes(encoded, values_key(index, key, 1));
 }
 
 static const uint8_t *bytes_of(const KeyBuffer *key)
@@ -269,9 +274,8 @@ static PyObject *list_of(PyObject *row)
 static PyObject *select_few(TreeObject *index, int iterator, size_t offset, size_t limit, const Key *key)
 {
     KeyBuffer encoded = {0};
-    int values, done = index->is_ordered ? encode_plainly(index, key, &encoded, &values) : 0;
     PyObject *rows = NULL;
-    if (done > 0) {
+    if (index->is_ordered && encode_key(index, key, &encoded) == 0) {
         PyObject *prefix = PyBytes_FromStringAndSize((const char *)bytes_of(&encoded), (Py_ssize_t)encoded.size);
         rows = prefix ? tree_object_select((PyObject *)index, iterator, prefix, offset, limit) : NULL;
         Py_XDECREF(prefix);

@@ -1,50 +1,12 @@
-/* Spaces: their rows, indexes and facades. */
+/* Spaces: their rows and indexes. */
 #ifndef IPROTO_SERVER_SPACE_H
 #define IPROTO_SERVER_SPACE_H
 
+#include "../keys/keys.h"
 #include "../module/module.h"
 #include "../transaction/transaction.h"
+#include "../trees/trees.h"
 #include "../../engine/core/iproto_engine.h"
-
-/* tree.c: an index, the base of Python's index classes. Keys and values must be bytes. What is returned is a new reference;
- * NULL, maybe with an exception, where there is no such entry. `is_row` is set to whether it is the row of the entry, and
- * not its value. */
-extern PyTypeObject Tree_Type;
-typedef struct {
-    PyObject_HEAD
-    Index *index;
-    PyObject *key_of, *encode_key; /* a RowKey and a ClientKey; other functions, or NULL, are Python's */
-    char is_exact, is_ordered;     /* unique, and no part may be nil; whether partial keys and ranges can be asked for */
-} TreeObject;
-Index *index_of_object(PyObject *tree); /* borrowed; NULL for other objects */
-TreeObject *quick_of(PyObject *tree);   /* borrowed; NULL if Python makes its keys */
-void row_ref_free(RowRef *row);
-/* The encoded key of a packed row in a primary index; of a client's packed key, of which `count` becomes the number of
- * values. NULL, maybe with an exception, where these need more than the core knows. */
-PyObject *tree_object_get(PyObject *tree, PyObject *key); /* the value */
-PyObject *tree_object_first_with(PyObject *tree, PyObject *prefix, int *is_row);
-PyObject *tree_object_last_with(PyObject *tree, PyObject *prefix, int *is_row);
-/* The rows that an iterator finds, a list of bytes; NULL, maybe with an exception, where Python has to look for them:
- * there are more than TREE_SELECT_MAX, say. `prefix` is an encoded key, or the beginning of one. */
-enum { TREE_SELECT_MAX = 1000 };
-typedef enum { TREE_EQ, TREE_REQ, TREE_ALL, TREE_LT, TREE_LE, TREE_GE, TREE_GT, TREE_ITERATORS } TreeIterator;
-PyObject *tree_object_select(PyObject *tree, int iterator, PyObject *prefix, size_t offset, size_t limit);
-/* The same without copies: how many, of TREE_SELECT_MAX at most, or TREE_ROWS_UNKNOWN. They are valid until a row
- * changes. */
-typedef struct {
-    const uint8_t *data;
-    size_t size;
-} PackedRow;
-enum { TREE_ROWS_UNKNOWN = -1 };
-int tree_find_rows(Tree *tree, int iterator, const uint8_t *prefix, size_t size, size_t offset, size_t limit,
-                   PackedRow *rows);
-/* The encoded primary key and the row of a key in a tree that refers to rows, both NULL where there is none. Returns 1;
- * 0 for other trees; -1 with an exception. */
-int tree_object_set(PyObject *tree, PyObject *key, PyObject *value);
-/* Append rows of a block to a primary index. Returns how many, fewer where a row needs a closer look, or its key is not
- * above all others; -1 with an exception. */
-Py_ssize_t tree_object_append(PyObject *tree, const uint8_t *block, const BlockRow *rows, size_t count);
-int tree_object_remove(PyObject *tree, PyObject *key);
 
 /* space_table.c: the base class of SpaceRegistry */
 extern PyTypeObject SpaceTable_Type;
@@ -56,14 +18,6 @@ typedef struct {
     uint64_t last_number;
 } SpaceTable;
 PyObject *find_space(SpaceTable *self, uint64_t number); /* borrowed; NULL, maybe with an exception */
-
-/* tree_view.c */
-extern PyTypeObject TreeView_Type;
-
-/* faces.c: the engine's indexes of a procedure's space by number, borrowed, NULL where Python has to look; and a new
- * facade for one of them, NULL, maybe without an exception */
-PyObject *facade_indexes(PyObject *space);
-PyObject *new_index_facade(PyObject *space, PyObject *number);
 
 /* A client's key: its values; or, if `packed` is not NULL, the packed array of them. */
 typedef struct {
@@ -80,6 +34,7 @@ typedef struct SpaceObject {
     ManagerObject *manager;
     PyObject *format, *check, *names;           /* a Format, its check of rows, and the fields' numbers, a dict */
     PyObject *indexes, *primary, *secondaries;  /* a dict by number; an index or NULL; a tuple */
+    uint64_t indexes_version;                   /* another one whenever the indexes are others */
     PyObject *attached, *system_hook;
     struct TriggersObject *on_replace, *before_replace;
     char is_dropped;
@@ -153,6 +108,11 @@ TreeObject *space_index(SpaceObject *space, uint64_t index_id); /* borrowed; NUL
 /* The encoded key of a request, of so many values; 1, or 0 unknown, or -1 with an exception */
 int request_key(TreeObject *index, const Key *key, KeyBuffer *encoded, int *values);
 
+PyObject *key_list(const Key *key); /* the values, a new list; NULL with an exception */
+
+/* lookups.c: the encoded key of a single row; NULL with an exception */
+PyObject *tree_unique_key(TreeObject *index, PyObject *const *values, Py_ssize_t count);
+
 /* Read an index's number and a key, which Python gives. They return -1 with an exception. */
 int space_read_index(PyObject *space, PyObject *number, uint64_t *index_id);
 int space_read_key(PyObject *list, Key *key);
@@ -168,7 +128,6 @@ SPACE_METHOD(put_back);
 SPACE_METHOD(find);
 SPACE_METHOD(first);
 
-FUNCTION(native_assign);
 FUNCTION(native_apply_request);
 FUNCTION(native_set_memory_limit);
 FUNCTION(native_memory_allows);

@@ -72,8 +72,9 @@ static int set_format(PyObject *object, PyObject *format, void *closure)
         Py_XDECREF(names);
         return -1;
     }
-    self->core.is_checked = Py_TYPE(check) == &RowCheck_Type;
-    self->core.format = self->core.is_checked ? *row_check_format(check) : (RowFormat){0};
+    const RowFormat *known = Py_TYPE(check) == &RowCheck_Type ? row_check_format(check) : NULL;
+    self->core.is_checked = known != NULL;
+    self->core.format = known ? *known : (RowFormat){0};
     Py_XSETREF(self->format, Py_NewRef(format));
     Py_XSETREF(self->check, check);
     Py_XSETREF(self->names, names);
@@ -134,6 +135,7 @@ static int read_fields(PyObject *numbers, uint64_t *fields, uint8_t *has_more)
  * keys of each depend on, the primary one first */
 static PyObject *use_indexes(PyObject *object, PyObject *const *args, Py_ssize_t count)
 {
+    static uint64_t last_version;
     SpaceObject *self = self_of(object);
     if (count != 4 || !PyDict_CheckExact(args[0]) || !PyTuple_CheckExact(args[2]) || !PyTuple_CheckExact(args[3])
         || PyTuple_GET_SIZE(args[3]) != PyTuple_GET_SIZE(args[2]) + 1 || PyTuple_GET_SIZE(args[2]) > SPACE_INDEXES_MAX) {
@@ -161,6 +163,7 @@ static PyObject *use_indexes(PyObject *object, PyObject *const *args, Py_ssize_t
         return NULL;
     }
     PyMem_Free(self->core.others);
+    self->indexes_version = ++last_version;
     self->core.others = made;
     self->core.count = (int)others;
     self->core.primary = primary;

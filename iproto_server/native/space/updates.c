@@ -238,30 +238,6 @@ static PyObject *or_none(PyObject *raw)
     return raw || PyErr_Occurred() ? raw : Py_NewRef(Py_None);
 }
 
-/* assign(field_no, value, raw): the row with another value in a field; None where that needs a closer look */
-FUNCTION(native_assign)
-{
-    if (count != 3 || !PyLong_CheckExact(args[0]) || !PyBytes_CheckExact(args[1]) || !PyBytes_CheckExact(args[2])) {
-        PyErr_SetString(PyExc_TypeError, "assign() takes a field's number, a packed value and a row");
-        return NULL;
-    }
-    int overflow;
-    long field_no = PyLong_AsLongAndOverflow(args[0], &overflow);
-    if (field_no < 0 || field_no > INT32_MAX)
-        Py_RETURN_NONE;
-    static const UpdateDoubles none;
-    UpdatedRow new;
-    UpdateOperations operations;
-    Position old = (Position)PyBytes_AS_STRING(args[2]);
-    operations.count = 1;
-    operations.all[0] = (UpdateOperation){.opcode = '=', .field_no = (int32_t)field_no};
-    operations.all[0].argument.bytes = (Position)PyBytes_AS_STRING(args[1]);
-    operations.all[0].argument.size = (size_t)PyBytes_GET_SIZE(args[1]);
-    if (!update_row(&new, &operations, old, (size_t)PyBytes_GET_SIZE(args[2]), &none))
-        Py_RETURN_NONE;
-    return written(&new);
-}
-
 /* apply_request(request, raw, doubles): the new row; None where Python has to apply them */
 FUNCTION(native_apply_request)
 {

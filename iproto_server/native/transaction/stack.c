@@ -1,4 +1,4 @@
-/* Room on Python's stack: the twin of box.stack.ensure_stack. */
+/* Room on Python's stack. */
 #include "../native.h"
 
 #define ROOM 100 /* more than Python needs, and enough for the functions of an application that undo something */

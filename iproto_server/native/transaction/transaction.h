@@ -56,29 +56,6 @@ int log_append_transaction(PyObject *log, const Transaction *transaction);
 /* manager_hooks.c */
 extern const EngineHooks manager_hooks;
 
-/* dict_state.c: transactional dicts */
-extern PyTypeObject DictState_Type, DictUndo_Type;
-extern PyObject *absent; /* the state of a missing key, in Python `ABSENT` */
-int make_absent(void);   /* -1 with an exception */
-typedef struct {
-    PyObject_HEAD
-    PyObject *box, *manager, *values;
-} DictState;
-int dict_state_init(PyObject *self, PyObject *args, PyObject *named); /* box, transactions, values */
-int dict_state_traverse(PyObject *self, visitproc visit, void *arg);
-int dict_state_clear(PyObject *self);
-/* What is stored of a key; `value` is NULL if it is missing. */
-typedef struct {
-    PyObject *value, *moment;
-} DictEntry;
-void dict_entry_free(DictEntry *entry);
-PyObject *dict_entry_state(const DictEntry *entry); /* as Python code restores it: (value, moment) or `absent` */
-/* Have the entry of a key restored if the running transaction is undone, if there is one. Returns -1 with an exception. */
-int dict_undo_later(DictState *self, PyObject *key, const DictEntry *before);
-
-/* two_way_dict.c */
-extern PyTypeObject TwoWayDict_Type;
-
 /* stack.c */
 int ensure_stack(void); /* -1 with a RecursionError: there is no room to change a row and to undo that */
 

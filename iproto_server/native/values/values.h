@@ -154,31 +154,6 @@ extern PyTypeObject TupleMap_Type;
 PyObject *new_tuple_map(PyObject *row, int names_only);
 int write_tuple_map(Buffer *buffer, PyObject *map); /* returns as `write_value` */
 
-/* keys.c */
-extern PyTypeObject RowKey_Type, ClientKey_Type, RowCheck_Type;
-PyObject *row_key(PyObject *self, PyObject *fields, PyObject *primary_key); /* fields must be a list */
-/* NULL, without an exception, where Python has to look at the key, or to refuse it */
-PyObject *client_key(PyObject *self, PyObject *const *values, Py_ssize_t count);
-Py_ssize_t client_key_parts(PyObject *self); /* how many parts a whole key has */
-int row_fits(PyObject *self, PyObject *fields); /* 0: Python has to look at the row, or to refuse it */
-const RowFormat *row_check_format(PyObject *self);
-/* The same of a packed row; 0, too: `row_fits` has to look at the fields. `is_whole`: it is known to be well-formed. */
-
-/* incremental_dict.c: `_get` returns a borrowed reference; NULL, maybe without an exception, where there is no such key.
- * `_set`, and `_add` of a key that is known to be missing, return -1 with an exception; so does `_pop`, or whether the
- * key was there, and its value is a new reference. */
-extern PyTypeObject IncrementalTable_Type, IncrementalDictKeys_Type;
-typedef struct IncrementalDictObject IncrementalDictObject;
-static inline int is_incremental_dict(PyObject *object)
-{
-    return PyObject_TypeCheck(object, &IncrementalTable_Type);
-}
-PyObject *incremental_dict_new(PyTypeObject *type);
-PyObject *incremental_dict_get(IncrementalDictObject *self, PyObject *key);
-int incremental_dict_set(IncrementalDictObject *self, PyObject *key, PyObject *value);
-int incremental_dict_pop(IncrementalDictObject *self, PyObject *key, PyObject **value);
-Py_ssize_t incremental_dict_size(const IncrementalDictObject *self);
-
 /* durations.c */
 extern PyTypeObject Durations_Type;
 
@@ -193,8 +168,5 @@ PyObject *native_array_count(PyObject *module, PyObject *raw);
 PyObject *native_map_count(PyObject *module, PyObject *raw);
 PyObject *native_array_header(PyObject *module, PyObject *number);
 PyObject *native_map_header(PyObject *module, PyObject *number);
-FUNCTION(native_row_key);
-FUNCTION(native_client_key);
-FUNCTION(native_row_check);
 
 #endif

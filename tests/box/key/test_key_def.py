@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iproto_server.box.key.key_def import KeyDef, distinct_key_of, distinct_keys_of
+from iproto_server.box.key.key_def import KeyDef
 from iproto_server.box.key.key_part import KeyPart
 from iproto_server.box.types.field_type import FieldType
 from iproto_server.errors import BoxError, ErrorCode
@@ -148,27 +148,3 @@ def test_keys_of_many_parts_sort_part_by_part(data: st.DataObject) -> None:
     length = data.draw(st.integers(0, len(types)))
     prefix = key_def.encode_key(one[:length])
     assert encoded[1].startswith(prefix) == (reference[1][:length] == reference[0][:length])
-
-
-@given(data=st.data())
-def test_the_keys_of_many_tuples_are_those_of_each(data: st.DataObject) -> None:
-    """For all common parts of the two keys, also with few different values."""
-    types = data.draw(st.lists(st.sampled_from(list(VALUES)), min_size=3, max_size=3))
-    nullable = data.draw(st.lists(st.booleans(), min_size=3, max_size=3))
-    values = [data.draw(st.lists(VALUES[each], min_size=1, max_size=3)) for each in types]
-    numbers = st.lists(st.integers(0, 2), min_size=1, max_size=3, unique=True)
-    primary = KeyDef([KeyPart(number, types[number]) for number in data.draw(numbers)])
-    of_primary = {part.field_no for part in primary.parts}
-    secondary = KeyDef(
-        [
-            KeyPart(number, types[number], nullable[number] and number not in of_primary)
-            for number in data.draw(numbers)
-        ]
-    )
-    rows = data.draw(st.lists(st.tuples(*map(st.sampled_from, values)), max_size=6))
-    keys = [primary.extract(row) for row in rows]
-    assert distinct_keys_of(primary, True, None)(rows, ()) == keys
-    is_unique = data.draw(st.booleans())
-    key_of = distinct_key_of(secondary, is_unique, primary)
-    expected = [key_of(row, key) for row, key in zip(rows, keys, strict=True)]
-    assert distinct_keys_of(secondary, is_unique, primary)(rows, keys) == expected

@@ -150,16 +150,17 @@ class TestPaths:
         assert refused(documents.update, 1, [("=", "[2].of", 5)])[0] == ErrorCode.FIELD_TYPE
         assert state(documents) == before
 
-    def test_many_keys_at_once_are_those_of_single_rows(self) -> None:
+    def test_keys_of_rows(self) -> None:
         primary = index([{"field": 1, "type": "string", "path": "a"}])
         found = index(
             [{"field": 1, "type": "scalar", "path": "b", "is_nullable": True}], primary=primary.key_def
         )
         values = [[1, {"a": "x"}], [2, {"a": "y", "b": 5}], [3, {"a": "z", "b": None}]]
-        keys = primary.keys_of(values, ())
-        assert keys == [primary.key_of(each, b"") for each in values]
-        assert found.keys_of(values, keys) == [found.key_of(*each) for each in zip(values, keys, strict=True)]
-        assert len(set(found.keys_of(values, keys))) == 3
+        keys = [primary.key_of(each, b"") for each in values]
+        assert keys == [primary.encode_key([name]) for name in "xyz"]
+        nil, five, other_nil = (found.key_of(*each) for each in zip(values, keys, strict=True))
+        assert five == found.encode_key([5])
+        assert (nil, other_nil) == (found.encode_key([None]) + keys[0], found.encode_key([None]) + keys[2])
 
 
 class TestManyKeys:

@@ -48,7 +48,7 @@ def outcome(operations: bytes, row: bytes, index_base: int) -> bytes | tuple[int
 
 def outcome_without_shortcuts(operations: bytes, row: bytes, index_base: int) -> bytes | tuple[int, str]:
     """As `outcome`, by the general implementation."""
-    with patch.multiple(execute, apply_request=_no_shortcut, _assign=_no_shortcut, _apply_flat=_no_shortcut):
+    with patch.object(execute, "apply_request", _no_shortcut):
         return outcome(operations, row, index_base)
 
 

@@ -25,11 +25,6 @@ REPOSITORY: Final = Path(__file__).resolve().parents[3]
 SOURCE: Final = "int answer(void) { return 42; }\n"
 
 
-def upper(text: str) -> str:
-    """The Python function of the packages below."""
-    return text.upper()
-
-
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Path:
     """A package with C sources, in a folder where Python looks for packages."""
@@ -46,8 +41,7 @@ def compile_to(folder: Path, interface: int = 7, shared: tuple[Path, ...] = ()) 
     (folder / "_native.py").write_text(
         f"INTERFACE = {interface}\n"
         f"FINGERPRINT = {fingerprint([*sources_in(folder), *shared])!r}\n"
-        "def take_over(name, python):\n"
-        "    return str.upper if name == 'upper' else None\n"
+        "upper = str.upper\n"
     )
 
 
@@ -58,15 +52,13 @@ def load(folder: Path, shared: tuple[Path, ...] = ()) -> CompiledModule:
 def test_a_current_module_is_used(package: Path) -> None:
     compile_to(package)
     module = load(package)
-    assert module.twin(upper) is str.upper
-    assert module.in_python == {"upper": upper}
+    assert module.loaded.upper is str.upper
     assert module.staleness() is None
 
 
-def test_an_unknown_twin_is_refused(package: Path) -> None:
-    compile_to(package)
+def test_an_unknown_function_of_sparks_module_is_refused() -> None:
     with pytest.raises(LookupError, match="load has no compiled twin"):
-        load(package).twin(load)
+        pyspark_tarantool.native.twin(load)
 
 
 def test_an_error_tells_what_to_install_where_nothing_was_compiled(package: Path) -> None:
@@ -94,7 +86,7 @@ def test_a_module_of_other_sources_is_used_but_stale(package: Path, tmp_path: Pa
     assert load(package, (shared,)).staleness() is None
     (shared if is_shared else package / "module.c").write_text(SOURCE.replace("42", "43"))
     module = load(package, (shared,))
-    assert module.twin(upper) is str.upper
+    assert module.loaded.upper is str.upper
     assert "was compiled from other sources" in (module.staleness() or "")
 
 

@@ -320,7 +320,7 @@ class Loader:
             chunk_keys, rows = zip(*chunk, strict=True)
             try:
                 decoded = list(map(codec.unpack, rows)) if secondaries or multikeys else []
-                columns = [index.keys_of(decoded, chunk_keys) for index, _ in secondaries]
+                columns = [list(map(index.key_of, decoded, chunk_keys)) for index, _ in secondaries]
                 for index, index_keys, index_values in multikeys:
                     for fields, key in zip(decoded, chunk_keys, strict=True):
                         made = index.all_keys_of(fields, key)

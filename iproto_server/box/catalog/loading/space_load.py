@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import repeat
 from typing import Protocol
 
 from iproto_server.box.index.index import Index
@@ -50,7 +51,7 @@ class SpaceLoad:
         fitting: list[bytes] = []
         try:
             decoded = list(map(unpack, rows))
-            keys = index.keys_of(decoded, ())
+            keys = list(map(index.key_of, decoded, repeat(b"")))
             if self.space.attached is not None:
                 for fields in decoded:
                     self.space.attached.follow(fields)

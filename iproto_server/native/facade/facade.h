@@ -1,0 +1,57 @@
+/* Facades: what procedures see of spaces and indexes.
+ *
+ * The classes of box/api/space.py and box/api/space_index.py inherit from these types. Rights and rows pass through here
+ * once; what is rare is a method of the Python class, or of the engine space's Python class, which is named where it is
+ * called.
+ */
+#ifndef IPROTO_SERVER_FACADE_H
+#define IPROTO_SERVER_FACADE_H
+
+#include "../space/space.h"
+
+#define FACADE_METHOD(name)                                                                                     \
+    static PyObject *name(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names)
+#define FACADE_ENTRY(name, function, signature, text)                                                           \
+    {name, (PyCFunction)(void (*)(void))function, METH_FASTCALL | METH_KEYWORDS, name signature "\n--\n\n" text}
+
+/* space_facade.c */
+typedef struct {
+    PyObject_HEAD
+    SpaceObject *core;
+    PyObject *sessions; /* a SessionFacade */
+    PyObject *primary;  /* the IndexFacade of the index with number 0 */
+    char exempts_updates, exempts_new_rows; /* from the memory limit */
+} SpaceFacade;
+extern PyTypeObject SpaceFacade_Type;
+enum { NO_RIGHT = 0, RIGHT_READ = 1, RIGHT_WRITE = 2 }; /* as in box.access.access_control.Privilege */
+/* The engine space, a new reference, for a caller with a right; NULL with a BoxError ACCESS_DENIED or NO_SUCH_SPACE. */
+SpaceObject *facade_core(SpaceFacade *self, int right);
+
+/* index_facade.c */
+typedef struct {
+    PyObject_HEAD
+    SpaceFacade *space;
+    PyObject *id;
+} IndexFacade;
+extern PyTypeObject IndexFacade_Type;
+/* Of a space and the number of an index. New references; NULL with an exception. */
+PyObject *facade_get(SpaceFacade *space, PyObject *id, PyObject *key);
+PyObject *facade_update(SpaceFacade *space, PyObject *id, PyObject *key, PyObject *operations);
+PyObject *facade_delete(SpaceFacade *space, PyObject *id, PyObject *key);
+PyObject *facade_select(IndexFacade *index, PyObject *const *args, Py_ssize_t count, PyObject *names);
+
+/* facade_lookup.c */
+extern PyTypeObject SpacesFacade_Type, IndexesFacade_Type;
+
+/* facade_arguments.c: keys and rows as procedures give them */
+/* What is found belongs to `given`, or is it. Returns -1 with an exception. */
+int read_given_key(PyObject *const *given, Key *key);
+/* A new reference, as the space stores it; NULL with an exception. `is_whole` is set to whether it was packed here. */
+PyObject *read_given_row(PyObject *values, PyObject *format, int *is_whole);
+/* What the core does not know is parsed by the space's `parse_operations` into `call->operations`. Returns whether the
+ * core knows them; -1 with an exception. */
+int read_operations(UpdateOperations *read, Buffer *buffer, SpaceObject *core, ChangeCall *call);
+PyObject *native_as_key(PyObject *module, PyObject *key);
+FUNCTION(native_as_row);
+
+#endif
