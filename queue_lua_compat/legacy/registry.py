@@ -45,7 +45,7 @@ class Registry:
         self._statistics = statistics
         self._kept = kept
         self.spaces: dict[int, QueueSpace] = {}
-        self._known: dict[int | str, QueueSpace] = {}
+        self._by_given: dict[int | str, QueueSpace] = {}
         for space in list(box.space):
             if fits(space):
                 self._adopt(space)
@@ -69,7 +69,7 @@ class Registry:
             BoxError: the value is neither a name nor a number, or the space is not a queue's.
         """
         if isinstance(given, (str, int)) and not isinstance(given, bool):
-            known = self._known.get(given)
+            known = self._by_given.get(given)
             if known is not None:
                 return known
         number, name = _number_or_name(given)
@@ -112,8 +112,8 @@ class Registry:
         return queue_space
 
     def _remember(self, given: int | str, queue_space: QueueSpace) -> None:
-        if self.spaces.get(queue_space.space.id) is queue_space and len(self._known) < _KNOWN_MAX:
-            self._known[given] = queue_space
+        if self.spaces.get(queue_space.space.id) is queue_space and len(self._by_given) < _KNOWN_MAX:
+            self._by_given[given] = queue_space
 
     def _not_adopted(self, queue_space: QueueSpace) -> None:
         """Handle a rollback of the transaction that found or created the space."""
@@ -123,7 +123,7 @@ class Registry:
 
     def _definition_changed(self, old: Tuple | None, new: Tuple | None) -> None:
         """Handle creating, renaming or dropping of a space, and its rollback."""
-        self._known.clear()
+        self._by_given.clear()
         queue_space = None if old is None else self.spaces.get(old[0])
         if queue_space is None or old is None:
             return
@@ -135,7 +135,7 @@ class Registry:
             self._box.on_rollback(partial(self._not_dropped, queue_space))
 
     def _undone(self, old: Tuple | None, new: Tuple | None) -> None:
-        self._known.clear()
+        self._by_given.clear()
 
     def _dropped(self, queue_space: QueueSpace) -> None:
         if not self._exists(queue_space):
@@ -157,7 +157,7 @@ class Registry:
         if self.spaces.get(queue_space.space.id) is queue_space:
             del self.spaces[queue_space.space.id]
             del self._kept[queue_space.space.id]
-        self._known.clear()
+        self._by_given.clear()
         queue_space.stop()
 
     def _truncated(self, old: Tuple | None, new: Tuple | None) -> None:

@@ -35,13 +35,13 @@ def argument(arguments: list[Any], number: int) -> Any:
     return arguments[number] if number < len(arguments) else None
 
 
-def options(arguments: list[Any], number: int, known: Mapping[str, Types]) -> dict[str, Any]:
+def options(arguments: list[Any], number: int, types: Mapping[str, Types]) -> dict[str, Any]:
     """The options map among the arguments, checked as in Tarantool.
 
     Parameters:
         arguments: all arguments of the call.
         number: the 0-based number of the options.
-        known: the types of each option.
+        types: the types of each option.
 
     Returns: the options that are not nil.
 
@@ -54,10 +54,10 @@ def options(arguments: list[Any], number: int, known: Mapping[str, Types]) -> di
     if not isinstance(given, Mapping):
         raise illegal("options should be a table")
     for name, value in given.items():
-        if name not in known:
+        if name not in types:
             raise illegal(f"unexpected option '{name}'")
-        if value is not None and not is_of_type(value, known[name]):
-            expected = known[name]
+        if value is not None and not is_of_type(value, types[name]):
+            expected = types[name]
             kinds = expected if isinstance(expected, tuple) else (expected,)
             words = list(dict.fromkeys(_WORDS[kind] for kind in kinds))
             if len(words) == 1:

@@ -119,9 +119,9 @@ class SpaceDefinition(Space):
 
         A constant tuple of the application is parsed only once.
         """
-        known = self._parsed_operations.get(id(operations))
-        if known is not None and known[0] is operations:
-            return known[1]
+        cached = self._parsed_operations.get(id(operations))
+        if cached is not None and cached[0] is operations:
+            return cached[1]
         parsed = operations_from_python(operations, self.format.names)
         if _is_constant(operations):
             if len(self._parsed_operations) >= _PARSED_OPERATIONS_MAX:

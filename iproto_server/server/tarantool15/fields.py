@@ -120,17 +120,17 @@ class FormatCache:
     """Caches the `RowFields` of formats."""
 
     def __init__(self) -> None:
-        self._known: dict[int, tuple[Format, RowFields]] = {}
+        self._cached: dict[int, tuple[Format, RowFields]] = {}
 
     def fields(self, format: Format) -> RowFields:
         """Return the `RowFields` of a format."""
-        known = self._known.get(id(format))
-        if known is not None:
-            return known[1]
-        if len(self._known) >= _KNOWN_MAX:
-            self._known.clear()
+        cached = self._cached.get(id(format))
+        if cached is not None:
+            return cached[1]
+        if len(self._cached) >= _KNOWN_MAX:
+            self._cached.clear()
         made = RowFields(format)
-        self._known[id(format)] = (format, made)  # the format stays, so nothing else gets its id
+        self._cached[id(format)] = (format, made)  # the format stays, so nothing else gets its id
         return made
 
 
