@@ -23,8 +23,9 @@ typedef struct {
     char exempts_updates, exempts_new_rows; /* from the memory limit */
 } SpaceFacade;
 extern PyTypeObject SpaceFacade_Type;
-enum { NO_RIGHT = 0, RIGHT_READ = 1, RIGHT_WRITE = 2 }; /* as in box.access.access_control.Privilege */
-/* The engine space, a new reference, for a caller with a right; NULL with a BoxError ACCESS_DENIED or NO_SUCH_SPACE. */
+enum { NO_RIGHT = 0 };
+/* The engine space, a new reference, for a caller with a privilege, or NO_RIGHT; NULL with a BoxError ACCESS_DENIED or
+ * NO_SUCH_SPACE. */
 SpaceObject *facade_core(SpaceFacade *self, int right);
 
 /* index_facade.c */

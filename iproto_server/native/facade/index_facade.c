@@ -65,7 +65,7 @@ static PyObject *found_row(const Lookup *lookup, PyObject *raw)
 PyObject *facade_get(SpaceFacade *space, PyObject *id, PyObject *key)
 {
     Lookup lookup;
-    if (begin(&lookup, space, id, &key, RIGHT_READ) < 0)
+    if (begin(&lookup, space, id, &key, PRIVILEGE_READ) < 0)
         return NULL;
     PyObject *raw = lookup.core->is_custom ? call_custom(&lookup, "find", NULL)
                                            : space_find(lookup.core, lookup.number, &lookup.key);
@@ -75,7 +75,7 @@ PyObject *facade_get(SpaceFacade *space, PyObject *id, PyObject *key)
 PyObject *facade_delete(SpaceFacade *space, PyObject *id, PyObject *key)
 {
     Lookup lookup;
-    if (begin(&lookup, space, id, &key, RIGHT_WRITE) < 0)
+    if (begin(&lookup, space, id, &key, PRIVILEGE_WRITE) < 0)
         return NULL;
     return end(&lookup, lookup.core->is_custom ? call_custom(&lookup, "delete", NULL)
                                                : space_delete(lookup.core, lookup.number, &lookup.key));
@@ -105,7 +105,7 @@ static PyObject *update_plainly(const Lookup *lookup, PyObject *given, int is_ex
 PyObject *facade_update(SpaceFacade *space, PyObject *id, PyObject *key, PyObject *operations)
 {
     Lookup lookup;
-    if (begin(&lookup, space, id, &key, RIGHT_WRITE) < 0)
+    if (begin(&lookup, space, id, &key, PRIVILEGE_WRITE) < 0)
         return NULL;
     return end(&lookup, lookup.core->is_custom ? update_custom(&lookup, operations)
                                                : update_plainly(&lookup, operations, space->exempts_updates));
@@ -123,7 +123,7 @@ static PyObject *find_first(Lookup *lookup)
 static PyObject *first(IndexFacade *self, PyObject *key)
 {
     Lookup lookup;
-    return begin(&lookup, self->space, self->id, &key, RIGHT_READ) < 0 ? NULL : find_first(&lookup);
+    return begin(&lookup, self->space, self->id, &key, PRIVILEGE_READ) < 0 ? NULL : find_first(&lookup);
 }
 
 /* Returns -1 with a BoxError UNSUPPORTED_INDEX_FEATURE unless the index has an order. */
@@ -140,7 +140,7 @@ static int check_order(const Lookup *lookup, IndexFacade *self, const char *what
 static PyObject *min(IndexFacade *self, PyObject *key)
 {
     Lookup lookup;
-    if (begin(&lookup, self->space, self->id, &key, RIGHT_READ) < 0)
+    if (begin(&lookup, self->space, self->id, &key, PRIVILEGE_READ) < 0)
         return NULL;
     return check_order(&lookup, self, "min()") < 0 ? end(&lookup, NULL) : find_first(&lookup);
 }
@@ -150,7 +150,7 @@ static PyObject *select_rows(Lookup *lookup, uint64_t iterator, uint64_t offset,
 static PyObject *max(IndexFacade *self, PyObject *key)
 {
     Lookup lookup;
-    if (begin(&lookup, self->space, self->id, &key, RIGHT_READ) < 0)
+    if (begin(&lookup, self->space, self->id, &key, PRIVILEGE_READ) < 0)
         return NULL;
     if (check_order(&lookup, self, "max()") < 0)
         return end(&lookup, NULL);
@@ -228,7 +228,7 @@ static PyObject *select_with(IndexFacade *self, PyObject *key, PyObject *iterato
 {
     enum { NO_LIMIT = 0xffffffffu };
     Lookup lookup;
-    if (begin(&lookup, self->space, self->id, &key, RIGHT_READ) < 0)
+    if (begin(&lookup, self->space, self->id, &key, PRIVILEGE_READ) < 0)
         return NULL;
     long long skipped = offset ? row_count(offset, LLONG_MAX / 2) : 0;
     long long most = limit && skipped >= 0 ? row_count(limit, LLONG_MAX / 2) : NO_LIMIT;

@@ -13,7 +13,7 @@ static int may_all(const SpaceFacade *self)
 {
     PyObject *session = ((SessionsObject *)self->sessions)->current;
     return session && PyObject_TypeCheck(session, &Session_Type)
-        && may_everything((SessionObject *)session, RIGHT_READ | RIGHT_WRITE);
+        && may_everything((SessionObject *)session, PRIVILEGE_READ | PRIVILEGE_WRITE);
 }
 
 static int run(PyObject *done)
@@ -51,12 +51,12 @@ static PyObject *method_core(PyObject *self, PyObject *ignored)
 
 static PyObject *method_readable(PyObject *self, PyObject *ignored)
 {
-    return (PyObject *)facade_core(facade_of(self), RIGHT_READ);
+    return (PyObject *)facade_core(facade_of(self), PRIVILEGE_READ);
 }
 
 static PyObject *method_writable(PyObject *self, PyObject *ignored)
 {
-    return (PyObject *)facade_core(facade_of(self), RIGHT_WRITE);
+    return (PyObject *)facade_core(facade_of(self), PRIVILEGE_WRITE);
 }
 
 /* -- rows -- */
@@ -64,7 +64,7 @@ static PyObject *method_writable(PyObject *self, PyObject *ignored)
 static PyObject *store(SpaceFacade *self, PyObject *values, int is_insert)
 {
     int is_whole;
-    SpaceObject *core = facade_core(self, RIGHT_WRITE);
+    SpaceObject *core = facade_core(self, PRIVILEGE_WRITE);
     PyObject *row = core ? read_given_row(values, core->format, &is_whole) : NULL, *stored = NULL;
     if (row && core->is_custom)
         stored = PyObject_CallMethod((PyObject *)core, is_insert ? "insert" : "replace", "O", row);
@@ -98,7 +98,7 @@ static PyObject *upsert_row(SpaceObject *core, PyObject *row, int is_whole, PyOb
 static PyObject *upsert(SpaceFacade *self, PyObject *values, PyObject *operations)
 {
     int is_whole;
-    SpaceObject *core = facade_core(self, RIGHT_WRITE);
+    SpaceObject *core = facade_core(self, PRIVILEGE_WRITE);
     PyObject *row = core ? read_given_row(values, core->format, &is_whole) : NULL, *done = NULL;
     if (row)
         done = core->is_custom ? upsert_custom(core, row, operations) : upsert_row(core, row, is_whole, operations);

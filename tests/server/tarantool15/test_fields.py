@@ -241,7 +241,7 @@ class TestRows:
             names = [{"name": f"f{number}"}]
             box.run(box.session.background, space.format, names)
             formats.fields(space.core().format)
-        assert len(formats._known) == 1
+        assert len(formats._cached) == 1
 
     def test_an_update_keeps_what_it_does_not_touch(self, box: Box) -> None:
         fields = RowFields(box.catalog.space_by_name("rows").format)
