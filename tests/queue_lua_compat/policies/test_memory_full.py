@@ -248,7 +248,7 @@ def test_changes_by_clients_are_refused(kind: str, clock: ManualClock, full: Cal
     with refusal(ErrorCode.MEMORY_ISSUE):
         space.update(row[0], [("=", data, "x" * 1_000_000)])
     with refusal(ErrorCode.MEMORY_ISSUE):
-        space.core().update(0, [row[0]], space.core().parse_operations([("=", data, "x" * 1000)]))
+        space.core().update(0, [row[0]], space.core().parse_operations([("=", data, "x" * 100_000)]))
     with refusal(ErrorCode.MEMORY_ISSUE):
-        space.replace([*row[:data], "x" * 1000])
+        space.replace([*row[:data], "x" * 100_000])
     assert space.get(row[0]) == row
