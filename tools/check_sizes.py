@@ -22,15 +22,7 @@ LINES: Final = 420
 EXCEPTIONS: Final = (
     "iproto_server/native/_native.pyi",  # describes the whole compiled module
     # These are to become smaller.
-    "iproto_server/box/key/key_def.py",
-    "iproto_server/native/space/tree.c",
-    "iproto_server/native/values/incremental_dict.c",
-    "iproto_server/native/values/keys.c",
-    "iproto_server/server/connection/",
-    "tests/engine/",
-    "tests/native/requests/test_handle.py",
     "tests/native/space/test_spaces.py",
-    "tests/native/wire/test_connection.py",
 )
 """Paths that may be larger. A folder that ends with a slash stands for all that is in it."""
 

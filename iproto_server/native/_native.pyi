@@ -23,7 +23,7 @@ from iproto_server.box.txn.transaction import TransactionManager, TransactionSco
 from iproto_server.box.txn.trigger import TriggerList
 from iproto_server.box.update import Doubles, Operations
 from iproto_server.server.client_connection import ClientConnection
-from iproto_server.server.connection.outgoing import OutgoingConnection
+from iproto_server.server.connection.group_commit import OutgoingConnection
 from iproto_server.server.requests.dispatcher import Dispatcher
 from iproto_server.storage.xlog.decoder import Change
 

@@ -6,8 +6,8 @@
  */
 #include "memory/budget.h"
 #include "memory/slab.h"
-#include "model_changes.h"
-#include "model_checks.h"
+#include "model/changes.h"
+#include "model/checks.h"
 
 enum { SAVEPOINTS = 3 };
 

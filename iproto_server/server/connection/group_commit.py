@@ -10,15 +10,34 @@ from __future__ import annotations
 import asyncio
 from concurrent.futures import Executor
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from iproto_server.box.txn.statement import Transaction
 from iproto_server.box.txn.transaction import TransactionManager
 from iproto_server.errors import BoxError
 from iproto_server.native._native import LogRows, Output, OutputBatch, send_outputs
 from iproto_server.server.connection.busy_poll import BusyPoll
-from iproto_server.server.connection.outgoing import OutgoingConnection
 from iproto_server.storage.wal import WalMode, WriteAheadLog
+
+
+class OutgoingConnection(Protocol):
+    """A connection with responses to send; `Connection` implements it."""
+
+    @property
+    def has_logged_output(self) -> bool:
+        """Whether a response rests on rows that are not in the log yet."""
+
+    def send_output(self) -> None:
+        """Send all responses."""
+
+    def refuse_logged(self, error: BoxError) -> None:
+        """Replace the responses that rest on unwritten rows by an error."""
+
+    def take_output(self) -> Output:
+        """Hand over all responses, to be given to `send` when their rows are in the log."""
+
+    def send(self, output: Output, error: BoxError | None = None) -> None:
+        """Send what `take_output` has handed over, with an error instead of what rests on unwritten rows."""
 
 
 class _Writing(NamedTuple):

@@ -36,7 +36,7 @@ from tests.fuzz.spaces.spaces import (
     rows_of,
 )
 from tests.fuzz.target import Target
-from tests.native.requests.test_handle import application
+from tests.native.requests.sides import application
 from tests.server.faults.faulty_disk import FaultyDisk
 
 _UNPACKABLE: Final = b"unsupported Python type"

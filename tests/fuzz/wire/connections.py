@@ -20,7 +20,7 @@ from tests.fuzz.spaces import answers
 from tests.fuzz.spaces.spaces import NAMES, NOT_LOGGED, draw_frame, empty, make_spaces, rows_of
 from tests.fuzz.target import Target
 from tests.fuzz.wire.service import GREETING, USER, Subject, framed
-from tests.native.requests import test_handle
+from tests.native.requests import sides
 
 _FRAMES_MOST: Final = 30
 
@@ -85,7 +85,7 @@ def application() -> Application:
 def subject() -> tuple[Subject, Log]:
     """Start the server, which is reused for all inputs."""
     logging.getLogger("iproto_server").setLevel(logging.CRITICAL)
-    made = Subject([test_handle.application(), application()], wal_mode="write")
+    made = Subject([sides.application(), application()], wal_mode="write")
     [path] = made.directory.glob("*.xlog")
     return made, Log(path)
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from iproto_server import Box, BoxError, ErrorCode
 from iproto_server.protocol.constants import Key, RequestType
 from iproto_server.storage.wal import WalMode
-from tests.native.requests.test_handle import Side, request
+from tests.native.requests.sides import Side, request
 from tests.plugins.profiles import examples
 
 PLAIN, RANKED, HASHED, TRIGGERED, TEMPORARY, BEFORE, PAIRED = range(700, 707)

@@ -17,7 +17,7 @@ from iproto_server.protocol.constants import PROTOCOL_VERSION, Key, RequestType
 from iproto_server.server.limits.rate_limited_log import RateLimitedLog
 from iproto_server.server.requests.call import unpack_arguments
 from iproto_server.server.requests.dispatcher import Dispatcher
-from tests.native.requests.test_handle import Client, _no_coroutines
+from tests.native.requests.sides import Client, no_coroutines
 from tests.plugins.profiles import examples
 
 APP = Application("packed")
@@ -44,7 +44,7 @@ class Side:
     def __init__(self, is_fast: bool) -> None:
         box = Box(clock=ManualClock())
         log = RateLimitedLog(logging.getLogger(__name__), box.clock)
-        self._dispatcher = Dispatcher(box, Procedures([APP]), (), PROTOCOL_VERSION, _no_coroutines, log)
+        self._dispatcher = Dispatcher(box, Procedures([APP]), (), PROTOCOL_VERSION, no_coroutines, log)
         self._handle = self._dispatcher.handle if is_fast else self._dispatcher._answer
         self._client = Client(box, "admin")
 

@@ -2,7 +2,7 @@
 #ifndef MODEL_CHANGES_H
 #define MODEL_CHANGES_H
 
-#include "model_engine.h"
+#include "engine.h"
 
 static Model before[NESTING_MAX + 2]; /* each change that is running */
 static unsigned long refused, without_memory;

@@ -3,7 +3,7 @@
 #define MODEL_ROWS_H
 
 #include "index/index.h"
-#include "random_rows.h"
+#include "../random_rows.h"
 
 enum { ID, NAME, SCORE, TAGS, COUNT, FIELDS };
 enum { SPACES = 2, INDEXES = 5, ROWS = 40, TAGS_MAX = 3, ROW_BYTES = 160 };

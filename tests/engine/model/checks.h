@@ -2,7 +2,7 @@
 #ifndef MODEL_CHECKS_H
 #define MODEL_CHECKS_H
 
-#include "model_engine.h"
+#include "engine.h"
 
 static unsigned long viewed;
 

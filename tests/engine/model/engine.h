@@ -2,7 +2,7 @@
 #ifndef MODEL_ENGINE_H
 #define MODEL_ENGINE_H
 
-#include "model_rows.h"
+#include "rows.h"
 #include "iproto_engine.h"
 
 /* What a trigger before a change makes of it. */
