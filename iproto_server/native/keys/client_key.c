@@ -49,9 +49,13 @@ Py_ssize_t client_key_parts(PyObject *self)
     return Py_SIZE(self);
 }
 
-/* The key of a sequence. A tuple of its own keeps the values while Python code encodes one. */
+/* The key of a sequence, whose length is checked before its values are looked at: it may have millions. A tuple of its own
+ * keeps the values while Python code encodes one. */
 static PyObject *key_of(PyObject *self, PyObject *given, int is_exact)
 {
+    Py_ssize_t count = PySequence_Size(given);
+    if (count < 0 || check_count((ClientKey *)self, count, is_exact) < 0)
+        return NULL;
     PyObject *values = PySequence_Tuple(given);
     PyObject *key = values ? client_key(self, ((PyTupleObject *)values)->ob_item, PyTuple_GET_SIZE(values), is_exact) : NULL;
     Py_XDECREF(values);
