@@ -18,6 +18,7 @@ pytest_plugins = [
     "tests.plugins.alone",
     "tests.plugins.durations",
     "tests.plugins.garbage",
+    "tests.plugins.logs",
     "tests.plugins.markers",
     "tests.plugins.profiles",
 ]

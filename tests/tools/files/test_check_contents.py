@@ -162,7 +162,7 @@ class TestContents:
         primary = space.primary_index()
         primary.set(primary.encode_key([3]), codec.pack([3]))
         assert self.problems()[0] == (
-            "space 'jobs': row 9103: it does not fit its space (list index out of range)"
+            "space 'jobs': row 9103: it does not fit its space (the row has no field for a part of the key)"
         )
 
     def test_a_row_that_does_not_fit_the_format(self, space: MemtxSpace) -> None:
