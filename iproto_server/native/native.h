@@ -8,6 +8,7 @@
 #include "values/values.h"
 #include "keys/keys.h"
 #include "module/module.h"
+#include "sessions/sessions.h"
 #include "log/log.h"
 #include "transaction/transaction.h"
 #include "dicts/dicts.h"

@@ -7,6 +7,7 @@
 #ifndef IPROTO_SERVER_FACADE_H
 #define IPROTO_SERVER_FACADE_H
 
+#include "../sessions/sessions.h"
 #include "../space/space.h"
 
 #define FACADE_METHOD(name)                                                                                     \

@@ -2,6 +2,7 @@
 #ifndef IPROTO_SERVER_REQUESTS_H
 #define IPROTO_SERVER_REQUESTS_H
 
+#include "../sessions/sessions.h"
 #include "../space/space.h"
 #include "../wire/wire.h"
 
@@ -71,25 +72,6 @@ int is_value(Position at, Position end);                 /* whether this is exac
 
 /* decoding.c */
 extern PyTypeObject Request_Type;
-
-/* session.c: base classes of Credentials, Session and SessionFacade */
-extern PyTypeObject Credentials_Type, Session_Type, Sessions_Type;
-typedef struct {
-    PyObject_HEAD
-    unsigned long universe;
-} CredentialsObject;
-typedef struct {
-    PyObject_HEAD
-    PyObject *id, *credentials;
-    unsigned long long sync;
-} SessionObject;
-typedef struct {
-    PyObject_HEAD
-    PyObject *current, *background;
-} SessionsObject;
-/* Whether the session's user has these privileges, a sum of bits, on the universe. */
-enum { PRIVILEGE_READ = 1, PRIVILEGE_WRITE = 2, PRIVILEGE_EXECUTE = 4, PRIVILEGE_USAGE = 16 };
-int may_everything(const SessionObject *session, unsigned long privileges);
 
 /* procedures.c: base classes of Procedure, Calls and Waiter */
 extern PyTypeObject Procedure_Type, Procedures_Type, PendingResult_Type;
