@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -18,28 +17,6 @@ from tests.server.http.browser.dashboard import TUBE, log_in, open_tube, put
 from tests.server.http.http_client import HTTP, http_port
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
-
-
-@pytest.fixture(scope="module")
-def site(server: RunningServer) -> str:
-    with IprotoClient.at(server.address) as client:
-        assert client.call("queue.create_tube", TUBE, "fifottl").ok
-    return f"http://127.0.0.1:{http_port(server)}/"
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    with Browser(tmp_path_factory.mktemp("browser")) as browser:
-        browser.resize(1280)
-        yield browser
-
-
-@pytest.fixture
-def queue(server: RunningServer, site: str) -> Iterator[IprotoClient]:
-    """A client of a server whose tube is empty."""
-    with IprotoClient.at(server.address) as client:
-        assert client.call(f"queue.tube.{TUBE}:truncate").ok
-        yield client
 
 
 def test_schedules(browser: Browser, site: str, queue: IprotoClient) -> None:
