@@ -5,10 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import Awaitable
 
 import pytest
-import uvloop
 
 from iproto_server.config.address import Address
 from iproto_server.metrics.graphite import GraphiteReporter
@@ -32,23 +30,6 @@ from tests.metrics.receiver import (
 )
 
 LINE = re.compile(rb"queue\.stats\.[a-z0-9_.]+ [0-9]+ 17000[0-9]+\n")
-
-
-@pytest.fixture(params=["asyncio", "uvloop"])
-def run(request: pytest.FixtureRequest) -> Run:
-    """Runs a scenario on each kind of loop."""
-
-    def start(scenario: Awaitable[None]) -> None:
-        async def limited() -> None:
-            async with asyncio.timeout(30):
-                await scenario
-
-        with asyncio.Runner(
-            loop_factory=uvloop.new_event_loop if request.param == "uvloop" else None
-        ) as runner:
-            runner.run(limited())
-
-    return start
 
 
 async def fill(sending: GraphiteReporter) -> None:

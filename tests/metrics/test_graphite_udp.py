@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import socket
-from collections.abc import Awaitable
 
 import pytest
-import uvloop
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -34,23 +31,6 @@ from tests.metrics.receiver import (
     reporter,
     until,
 )
-
-
-@pytest.fixture(params=["asyncio", "uvloop"])
-def run(request: pytest.FixtureRequest) -> Run:
-    """Runs a scenario on each kind of loop."""
-
-    def start(scenario: Awaitable[None]) -> None:
-        async def limited() -> None:
-            async with asyncio.timeout(30):
-                await scenario
-
-        with asyncio.Runner(
-            loop_factory=uvloop.new_event_loop if request.param == "uvloop" else None
-        ) as runner:
-            runner.run(limited())
-
-    return start
 
 
 class TestLines:

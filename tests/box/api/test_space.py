@@ -11,17 +11,7 @@ import pytest
 from iproto_server import Box, ErrorCode, Space
 from iproto_server.box.update import operations_from_python
 from tests.box.api.ids import ids
-from tests.box.boxes import accounts, new_box, refused, rows, state
-
-
-@pytest.fixture
-def box() -> Box:
-    return new_box()[0]
-
-
-@pytest.fixture
-def space(box: Box) -> Space:
-    return accounts(box)
+from tests.box.boxes import refused, rows, state
 
 
 class TestFinding:

@@ -9,17 +9,7 @@ import pytest
 
 from iproto_server import Box, ErrorCode, Space
 from tests.box.api.ids import ids
-from tests.box.boxes import accounts, new_box, refused
-
-
-@pytest.fixture
-def box() -> Box:
-    return new_box()[0]
-
-
-@pytest.fixture
-def space(box: Box) -> Space:
-    return accounts(box)
+from tests.box.boxes import refused
 
 
 class TestKeys:

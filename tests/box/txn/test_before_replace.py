@@ -7,20 +7,10 @@ from typing import Any
 
 import pytest
 
-from iproto_server import NIL, Box, Space, Tuple
+from iproto_server import NIL, Space, Tuple
 from iproto_server.codec import msgpack as codec
-from tests.box.boxes import accounts, new_box, refused, rows, state
+from tests.box.boxes import refused, rows, state
 from tests.box.txn.listeners import Refusal, Told, fail, listener
-
-
-@pytest.fixture
-def box() -> Box:
-    return new_box()[0]
-
-
-@pytest.fixture
-def space(box: Box) -> Space:
-    return accounts(box)
 
 
 class TestBeforeReplace:

@@ -12,29 +12,9 @@ from hypothesis import strategies as st
 from iproto_server import Box, BoxError, ManualClock, Space, Tuple
 from iproto_server.box.txn import read_set
 from iproto_server.errors import ErrorCode
-from tests.box.boxes import accounts, new_box, refused, rows, state
+from tests.box.boxes import new_box, refused, rows, state
 from tests.box.txn.interactive_clients import CONFLICT, Client, UnwrittenJournal, others
 from tests.plugins.profiles import examples
-
-
-@pytest.fixture
-def box_and_clock() -> tuple[Box, ManualClock]:
-    return new_box()
-
-
-@pytest.fixture
-def box(box_and_clock: tuple[Box, ManualClock]) -> Box:
-    return box_and_clock[0]
-
-
-@pytest.fixture
-def clock(box_and_clock: tuple[Box, ManualClock]) -> ManualClock:
-    return box_and_clock[1]
-
-
-@pytest.fixture
-def space(box: Box) -> Space:
-    return accounts(box)
 
 
 class TestConflicts:

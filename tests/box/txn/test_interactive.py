@@ -9,31 +9,11 @@ import pytest
 
 from iproto_server import Box, BoxError, ManualClock, Space
 from iproto_server.errors import ErrorCode
-from tests.box.boxes import accounts, new_box, refused, rows, state
+from tests.box.boxes import refused, rows, state
 from tests.box.txn.interactive_clients import CONFLICT, Client, UnwrittenJournal, others
 
 TIMED_OUT = (ErrorCode.TRANSACTION_TIMEOUT, "Transaction has been aborted by timeout")
 YIELDED = (ErrorCode.TRANSACTION_YIELD, "Transaction has been aborted by a fiber yield")
-
-
-@pytest.fixture
-def box_and_clock() -> tuple[Box, ManualClock]:
-    return new_box()
-
-
-@pytest.fixture
-def box(box_and_clock: tuple[Box, ManualClock]) -> Box:
-    return box_and_clock[0]
-
-
-@pytest.fixture
-def clock(box_and_clock: tuple[Box, ManualClock]) -> ManualClock:
-    return box_and_clock[1]
-
-
-@pytest.fixture
-def space(box: Box) -> Space:
-    return accounts(box)
 
 
 class TestWhatIsSeen:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from iproto_server import Box, BoxError, Space, Tuple
-from tests.box.boxes import accounts, new_box, refused, rows, state
+from tests.box.boxes import refused, rows, state
 from tests.box.txn.listeners import Refusal, Told, attempt, fail, listener
 
 NESTED_TOO_DEEPLY = (121, "Can not execute a nested statement: nesting limit reached")
@@ -18,16 +18,6 @@ NESTED_TOO_DEEPLY = (121, "Can not execute a nested statement: nesting limit rea
 
 def void(result: object) -> None:
     """Return nothing: a trigger's result may be stored."""
-
-
-@pytest.fixture
-def box() -> Box:
-    return new_box()[0]
-
-
-@pytest.fixture
-def space(box: Box) -> Space:
-    return accounts(box)
 
 
 class TestNesting:

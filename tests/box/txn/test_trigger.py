@@ -10,18 +10,8 @@ import pytest
 
 from iproto_server import Box, BoxError, Space, Tuple
 from iproto_server.box.txn.trigger import TriggerList
-from tests.box.boxes import accounts, new_box, refused, rows, state
+from tests.box.boxes import refused, rows, state
 from tests.box.txn.listeners import Refusal, Told, attempt, fail, listener
-
-
-@pytest.fixture
-def box() -> Box:
-    return new_box()[0]
-
-
-@pytest.fixture
-def space(box: Box) -> Space:
-    return accounts(box)
 
 
 class TestList:

@@ -9,17 +9,7 @@ import pytest
 from iproto_server import BoxError, ManualClock
 from tests.queue_lua_compat.conftest import answered
 from tests.queue_lua_compat.managed.refusals import BURIED, DELAYED, DONE, NOW, READY, TAKEN, refused
-from tests.queue_lua_compat.managed.worlds import KINDS, TUBES, World
-
-
-@pytest.fixture(params=KINDS)
-def world(request: pytest.FixtureRequest, clock: ManualClock) -> World:
-    return World(request.param, clock)
-
-
-@pytest.fixture
-def client(world: World) -> Any:
-    return world.connect()
+from tests.queue_lua_compat.managed.worlds import TUBES, World
 
 
 class TestRepairs:

@@ -9,19 +9,9 @@ import pytest
 from iproto_server import ManualClock, TaskInfo
 from queue_lua_compat.policies.options import TASK_OPTIONS
 from tests.queue_lua_compat.managed.refusals import BURIED, DELAYED, DONE, NOW, READY, TAKEN, refused
-from tests.queue_lua_compat.managed.worlds import KINDS, World
+from tests.queue_lua_compat.managed.worlds import World
 
 OF_ALL_QUEUES = {"pause", "drain", "resume", "configure"}
-
-
-@pytest.fixture(params=KINDS)
-def world(request: pytest.FixtureRequest, clock: ManualClock) -> World:
-    return World(request.param, clock)
-
-
-@pytest.fixture
-def client(world: World) -> Any:
-    return world.connect()
 
 
 class TestFigures:

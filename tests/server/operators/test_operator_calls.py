@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -17,29 +16,6 @@ from tests.running_server import QUEUE_APPLICATION, RunningServer
 from tests.server.operators.calling import OPERATORS, TUBES, Connect, called, refused
 
 BROKEN = "tests.server.operators.application:broken"
-
-
-@pytest.fixture
-def server(start_server: StartServer) -> RunningServer:
-    return start_server([QUEUE_APPLICATION, OPERATORS], ["--log-format", "json", "--guest", "all"])
-
-
-@pytest.fixture
-def connect(server: RunningServer) -> Iterator[Connect]:
-    clients: list[IprotoClient] = []
-
-    def connect() -> IprotoClient:
-        clients.append(IprotoClient.at(server.address))
-        return clients[-1]
-
-    yield connect
-    for client in clients:
-        client.close()
-
-
-@pytest.fixture
-def client(connect: Connect) -> IprotoClient:
-    return connect()
 
 
 class TestStatus:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,29 +18,6 @@ from tests.server.operators.calling import OPERATORS, TUBES, Connect, called, re
 from tests.server.stream import Stream
 
 LEGACY = "queue_lua_compat.legacy:app"
-
-
-@pytest.fixture
-def server(start_server: StartServer) -> RunningServer:
-    return start_server([QUEUE_APPLICATION, OPERATORS], ["--log-format", "json", "--guest", "all"])
-
-
-@pytest.fixture
-def connect(server: RunningServer) -> Iterator[Connect]:
-    clients: list[IprotoClient] = []
-
-    def connect() -> IprotoClient:
-        clients.append(IprotoClient.at(server.address))
-        return clients[-1]
-
-    yield connect
-    for client in clients:
-        client.close()
-
-
-@pytest.fixture
-def client(connect: Connect) -> IprotoClient:
-    return connect()
 
 
 def logged(server: RunningServer, action: str) -> dict[str, Any]:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Iterator
-from contextlib import ExitStack
 
 import pytest
 
@@ -31,40 +29,9 @@ from tests.server.tarantool15.codes import (
     PROC_RET,
     ROW,
     Connect15,
-    port_15,
 )
 
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
-    options = ["--listen-1-5", "127.0.0.1:0"]
-    directory = tmp_path_factory.mktemp("server")
-    with RunningServer(directory, ["tests.server.tarantool15.application15:app"], options) as server:
-        yield server
-
-
-@pytest.fixture
-def connect(server: RunningServer) -> Iterator[Connect15]:
-    port = port_15(server)
-    with ExitStack() as clients:
-        yield lambda: clients.enter_context(Client15("127.0.0.1", port))
-
-
-@pytest.fixture
-def client(connect: Connect15) -> Client15:
-    return connect()
-
-
-@pytest.fixture
-def iproto(server: RunningServer) -> Iterator[IprotoClient]:
-    with IprotoClient.at(server.address) as client:
-        yield client
-
-
-@pytest.fixture(autouse=True)
-def _empty(iproto: IprotoClient) -> None:
-    for name in ("typed", "plain", "pairs", "nullable"):
-        assert iproto.call(f"box.space.{name}:truncate").ok
+pytestmark = pytest.mark.usefixtures("empty_spaces")
 
 
 TUPLES: dict[str, list[list[bytes]]] = {

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
-from contextlib import ExitStack
 
 import pytest
 
-from tests.iproto_client import IprotoClient
 from tests.protocol.tarantool15.box15_client import (
     ADD,
     DELETE_1_3,
@@ -23,7 +20,6 @@ from tests.protocol.tarantool15.box15_client import (
     u32,
     u64,
 )
-from tests.running_server import RunningServer
 from tests.server.tarantool15.application15 import PAIRS, PLAIN, TYPED
 from tests.server.tarantool15.codes import (
     FIELD_TYPE,
@@ -34,43 +30,12 @@ from tests.server.tarantool15.codes import (
     NO_SUCH_SPACE,
     PROC_RET,
     ROW,
-    Connect15,
-    port_15,
 )
 
+pytestmark = pytest.mark.usefixtures("empty_spaces")
+
+
 EXACT_MATCH, KEY_PART_COUNT, TUPLE_NOT_FOUND, TUPLE_FOUND = 45, 47, 49, 55
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
-    options = ["--listen-1-5", "127.0.0.1:0"]
-    directory = tmp_path_factory.mktemp("server")
-    with RunningServer(directory, ["tests.server.tarantool15.application15:app"], options) as server:
-        yield server
-
-
-@pytest.fixture
-def connect(server: RunningServer) -> Iterator[Connect15]:
-    port = port_15(server)
-    with ExitStack() as clients:
-        yield lambda: clients.enter_context(Client15("127.0.0.1", port))
-
-
-@pytest.fixture
-def client(connect: Connect15) -> Client15:
-    return connect()
-
-
-@pytest.fixture
-def iproto(server: RunningServer) -> Iterator[IprotoClient]:
-    with IprotoClient.at(server.address) as client:
-        yield client
-
-
-@pytest.fixture(autouse=True)
-def _empty(iproto: IprotoClient) -> None:
-    for name in ("typed", "plain", "pairs", "nullable"):
-        assert iproto.call(f"box.space.{name}:truncate").ok
 
 
 class TestPing:
@@ -146,7 +111,7 @@ class TestInsert:
 
 class TestSelect:
     @pytest.fixture(autouse=True)
-    def _rows(self, client: Client15) -> None:
+    def _rows(self, empty_spaces: None, client: Client15) -> None:
         for number in range(1, 6):
             client.insert(TYPED, u32(number), b"a" if number < 4 else b"b", u32(number), u64(number * 10))
 
@@ -209,7 +174,7 @@ class TestSelect:
 
 class TestUpdate:
     @pytest.fixture(autouse=True)
-    def _rows(self, client: Client15) -> None:
+    def _rows(self, empty_spaces: None, client: Client15) -> None:
         client.insert(TYPED, *ROW)
         client.insert(PLAIN, b"key", b"text", u32(5), u64(5))
 

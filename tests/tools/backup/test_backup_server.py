@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,19 +23,6 @@ from tests.tools.backup.served import Source, answering
 
 MEMORY = 10 * 2**20
 """Bytes that a backup may take, for a few pieces of 1 MiB."""
-
-
-@pytest.fixture
-def source(start_server: StartServer, tmp_path: Path) -> Iterator[Source]:
-    made = Source(start_server, tmp_path)
-    with made.client:
-        yield made
-
-
-@pytest.fixture
-def target(tmp_path: Path) -> Path:
-    """The backup that is to be made."""
-    return tmp_path / "backups" / "monday"
 
 
 class TestBackup:

@@ -5,29 +5,14 @@ from __future__ import annotations
 import re
 import socket
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.command_line import run
-from tests.conftest import StartServer
 from tests.tools.backup.copied import refused
 from tests.tools.backup.served import Source, answering
-
-
-@pytest.fixture
-def source(start_server: StartServer, tmp_path: Path) -> Iterator[Source]:
-    made = Source(start_server, tmp_path)
-    with made.client:
-        yield made
-
-
-@pytest.fixture
-def target(tmp_path: Path) -> Path:
-    """The backup that is to be made."""
-    return tmp_path / "backups" / "monday"
 
 
 class Proxy:

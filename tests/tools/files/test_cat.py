@@ -13,23 +13,9 @@ import yaml
 from iproto_server.codec import msgpack as codec
 from iproto_server.storage.xlog import Row, RowType, insert_body
 from tests.command_line import run
-from tests.storage.files import TIMESTAMP, deletion, insertion, replacement, update, upsert
+from tests.storage.files import TIMESTAMP, insertion, update
 from tests.tools.files.sample_files import write_log, write_snapshot
 from tests.tools.files.shown_log import write_raw
-
-
-@pytest.fixture
-def log(tmp_path: Path) -> Path:
-    """A log with a row of each kind, one transaction of three rows, and rows of a system space."""
-    return write_log(
-        tmp_path / "00000000000000000000.xlog",
-        [
-            [insertion(280, 512, 1, "tasks", "memtx", 0, {}, [])],
-            [insertion(512, 1, "one")],
-            [replacement(512, 1, "uno"), update(512, [1], [["=", 1, "due"]]), deletion(513, 7)],
-            [upsert(512, [2, 5], [["+", 1, 1]], 0)],
-        ],
-    )
 
 
 class TestFormats:

@@ -15,23 +15,9 @@ from iproto_server.storage.xlog import FileType, Row, RowType, encode_row, inser
 from iproto_server.storage.xlog.block import encode_block
 from tests.command_line import run, run_with_permissions
 from tests.programs import REPOSITORY
-from tests.storage.files import TIMESTAMP, deletion, header, insertion, replacement, update, upsert
+from tests.storage.files import TIMESTAMP, header, insertion
 from tests.tools.files.sample_files import write_log, write_rows, write_snapshot
 from tests.tools.files.shown_log import write_raw
-
-
-@pytest.fixture
-def log(tmp_path: Path) -> Path:
-    """A log with a row of each kind, one transaction of three rows, and rows of a system space."""
-    return write_log(
-        tmp_path / "00000000000000000000.xlog",
-        [
-            [insertion(280, 512, 1, "tasks", "memtx", 0, {}, [])],
-            [insertion(512, 1, "one")],
-            [replacement(512, 1, "uno"), update(512, [1], [["=", 1, "due"]]), deletion(513, 7)],
-            [upsert(512, [2, 5], [["+", 1, 1]], 0)],
-        ],
-    )
 
 
 def lsns(*arguments: object) -> list[int]:

@@ -21,18 +21,6 @@ from tests.tools.files.checked import INDEXES, SYSTEM_ROWS, Database
 GOOD = f"2 snapshots, 3 logs, {SYSTEM_ROWS + 3} rows: consistent\n"
 
 
-@pytest.fixture
-def database(tmp_path: Path) -> Database:
-    """A database with two snapshots and three logs, the last of which is open."""
-    database = Database(tmp_path)
-    database.snapshot(0)
-    database.log(0, [insertion(512, 1, "a")], [insertion(512, 2, "b")], [insertion(512, 3, "c")])
-    database.log(3, [replacement(512, 1, "alice")])
-    database.snapshot(4, [1, "alice"], [2, "b"], [3, "c"])
-    database.log(4, [deletion(512, 2)], [insertion(512, 4, "dave")], end=False)
-    return database
-
-
 def blocks_of(path: Path) -> list[tuple[int, int]]:
     """Where the blocks of a file begin and end."""
     with XlogReader.open(path) as reader:

@@ -20,20 +20,8 @@ from iproto_server.codec import msgpack as codec
 from iproto_server.tools.files.check_contents import check_contents
 from iproto_server.tools.files.check_files import Findings
 from tests.command_line import run, run_with_permissions
-from tests.storage.files import deletion, insertion, replacement
+from tests.storage.files import insertion, replacement
 from tests.tools.files.checked import SYSTEM_ROWS, Database
-
-
-@pytest.fixture
-def database(tmp_path: Path) -> Database:
-    """A database with two snapshots and three logs, the last of which is open."""
-    database = Database(tmp_path)
-    database.snapshot(0)
-    database.log(0, [insertion(512, 1, "a")], [insertion(512, 2, "b")], [insertion(512, 3, "c")])
-    database.log(3, [replacement(512, 1, "alice")])
-    database.snapshot(4, [1, "alice"], [2, "b"], [3, "c"])
-    database.log(4, [deletion(512, 2)], [insertion(512, 4, "dave")], end=False)
-    return database
 
 
 class TestAlteredIndexes:

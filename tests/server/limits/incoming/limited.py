@@ -19,6 +19,23 @@ KIBIBYTE, MEBIBYTE = 2**10, 2**20
 app = Application("limits")
 
 
+@app.setup
+def setup(box: Box) -> None:
+    box.schema.user.create("alice", password="secret", if_not_exists=True)
+    box.schema.user.grant("alice", "execute", "universe", if_not_exists=True)
+
+
+@app.procedure("become")
+def become(box: Box, user: str) -> None:
+    box.session.su(user)
+
+
+@app.procedure("as_admin")
+def as_admin(box: Box) -> None:
+    with box.session.su("admin"):
+        pass
+
+
 @app.procedure("size")
 def size(box: Box, data: bytes) -> int:
     return len(data)

@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -23,16 +19,6 @@ from tests.server.limits.incoming.limited import (
     ping_of,
 )
 from tests.server.login import log_in
-
-
-@pytest.fixture
-def start(tmp_path: Path) -> Iterator[Callable[..., Limited]]:
-    with ExitStack() as running:
-
-        def start(**options: Any) -> Limited:
-            return running.enter_context(Limited(tmp_path, **options))
-
-        yield start
 
 
 class TestTime:

@@ -2,57 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from functools import partial
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from iproto_server import Box
 from iproto_server.protocol.constants import Key, RequestType
 from tests.iproto_client import frame
-from tests.server.limits.incoming.limited import (
-    KIBIBYTE,
-    MEBIBYTE,
-    Limited,
-    Start,
-    app,
-    call_of,
-    ping_of,
-)
+from tests.server.limits.incoming.limited import KIBIBYTE, MEBIBYTE, Start, call_of, ping_of
 from tests.server.login import auth_frame, log_in
 
 TOO_LARGE = "Invalid MsgPack - too big packet size in the header: "
 BEFORE_LOGIN = " (max_frame_before_login is 65536)"
-
-
-@app.setup
-def setup(box: Box) -> None:
-    box.schema.user.create("alice", password="secret", if_not_exists=True)
-    box.schema.user.grant("alice", "execute", "universe", if_not_exists=True)
-
-
-@app.procedure("become")
-def become(box: Box, user: str) -> None:
-    box.session.su(user)
-
-
-@app.procedure("as_admin")
-def as_admin(box: Box) -> None:
-    with box.session.su("admin"):
-        pass
-
-
-@pytest.fixture
-def start(tmp_path: Path) -> Iterator[Callable[..., Limited]]:
-    with ExitStack() as running:
-
-        def start(**options: Any) -> Limited:
-            return running.enter_context(Limited(tmp_path, **options))
-
-        yield start
 
 
 class TestLargeFrames:
