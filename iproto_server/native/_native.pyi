@@ -1716,7 +1716,6 @@ class TransactionEngine:
     has_logged: bool
     write_soon: Callable[[], object]
     is_read_only: bool
-    interactive: ReadTracker | None
     take_out: Callable[[], object] | None
     on_change: Callable[[Sequence[Statement], bool], list[Callable[[], object]]] | None
     nesting: int
@@ -1768,11 +1767,16 @@ class TransactionEngine:
             transactions: All transactions since the first failed one, the oldest first.
         """
 
+    @property
+    def interactive(self) -> ReadTracker | None: ...
     def attach(self, tracker: ReadTracker, transaction: Transaction, /) -> None:
         """Continue an interactive transaction, whose rows are in the spaces."""
 
     def detach(self) -> Transaction | None:
         """Interrupt the running interactive transaction; return None if it has ended meanwhile."""
+
+    def untrack(self) -> None:
+        """Let the running transaction end as one that is not interactive."""
 
     def notify_undone(self, transaction: Transaction, /) -> None:
         """Notify triggers of statements that are undone already, the newest first."""

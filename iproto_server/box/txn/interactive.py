@@ -128,7 +128,7 @@ class InteractiveTransactions:
             transaction.show_present()
             call_all(transaction.statements.on_commit)
             return
-        self._transactions.interactive = None
+        self._transactions.untrack()
         self._transactions.commit()
 
     def roll_back(self, transaction: InteractiveTransaction) -> None:
@@ -209,7 +209,7 @@ class InteractiveTransactions:
             transaction.take_out()
             call_all(reversed(transaction.statements.on_rollback))
             return
-        self._transactions.interactive = None
+        self._transactions.untrack()
         self._transactions.rollback()
         transaction.statements = Transaction(self._transactions)
 

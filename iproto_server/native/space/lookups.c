@@ -90,16 +90,30 @@ PyObject *tree_unique_key(TreeObject *index, PyObject *const *values, Py_ssize_t
     return NULL;
 }
 
-/* The encoded key of decoded values. A list of its own keeps them while Python code encodes one. */
+/* The encoded key of values; a whole one, or the beginning of one. */
+static PyObject *encode_values(TreeObject *index, PyObject *const *values, Py_ssize_t count, int is_whole)
+{
+    return is_whole ? tree_unique_key(index, values, count)
+        : has_client_key(index) ? client_key(index->encode_key, values, count, 0) : NULL;
+}
+
+/* The encoded key of decoded values. References of its own keep them while Python code encodes one. */
 static PyObject *values_key(TreeObject *index, const Key *key, int is_whole)
 {
-    PyObject *list = key_list(key);
-    if (!list)
-        return NULL;
-    PyObject *const *values = ((PyListObject *)list)->ob_item;
-    PyObject *bytes = is_whole ? tree_unique_key(index, values, PyList_GET_SIZE(list))
-        : has_client_key(index) ? client_key(index->encode_key, values, PyList_GET_SIZE(list), 0) : NULL;
-    Py_DECREF(list);
+    enum { FEW = 4 };
+    PyObject *bytes;
+    if (key->packed || key->count > FEW) {
+        PyObject *list = key_list(key);
+        bytes = list ? encode_values(index, ((PyListObject *)list)->ob_item, PyList_GET_SIZE(list), is_whole) : NULL;
+        Py_XDECREF(list);
+        return bytes;
+    }
+    PyObject *values[FEW];
+    for (Py_ssize_t place = 0; place < key->count; place++)
+        values[place] = Py_NewRef(key->values[place]);
+    bytes = encode_values(index, values, key->count, is_whole);
+    for (Py_ssize_t place = 0; place < key->count; place++)
+        Py_DECREF(values[place]);
     return bytes;
 }
 

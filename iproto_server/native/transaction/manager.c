@@ -158,6 +158,13 @@ static PyObject *method_detach(PyObject *object, PyObject *ignored)
     return running ? (PyObject *)running : Py_NewRef(Py_None);
 }
 
+/* untrack(): let the running transaction end as one that was never interactive */
+static PyObject *method_untrack(PyObject *self, PyObject *ignored)
+{
+    set_tracker(as_manager(self), Py_None);
+    Py_RETURN_NONE;
+}
+
 static int check_transactions(PyObject *list)
 {
     Py_ssize_t number = PyList_CheckExact(list) ? PyList_GET_SIZE(list) : -1;
@@ -237,6 +244,7 @@ static PyMethodDef manager_methods[] = {
     {"take_unwritten", method_take_unwritten, METH_NOARGS, "Remove and return the unwritten transactions."},
     {"attach", (PyCFunction)(void (*)(void))method_attach, METH_FASTCALL, "Continue an interactive transaction."},
     {"detach", method_detach, METH_NOARGS, "Interrupt the running interactive transaction."},
+    {"untrack", method_untrack, METH_NOARGS, "Let the running transaction end as one that is not interactive."},
     {"undo", method_undo, METH_O, "Undo committed transactions that could not be written."},
     {"notify_undone", method_notify_undone, METH_O, "Notify triggers of statements that are undone."},
     {NULL},
@@ -250,28 +258,14 @@ static PyObject *get_statements(PyObject *self, void *closure)
     return Py_NewRef(running ? (PyObject *)running : Py_None);
 }
 
-static PyObject *get_interactive(PyObject *self, void *closure)
-{
-    return Py_NewRef(as_manager(self)->interactive);
-}
-
-static int set_interactive(PyObject *self, PyObject *value, void *closure)
-{
-    if (!value) {
-        PyErr_SetString(PyExc_TypeError, "interactive cannot be deleted");
-        return -1;
-    }
-    set_tracker(as_manager(self), value);
-    return 0;
-}
-
 static PyGetSetDef manager_attributes[] = {
     {"statements", get_statements, NULL, "The running transaction, or None.", NULL},
-    {"interactive", get_interactive, set_interactive, "Tracks reads and changes of the running request; or None.", NULL},
     {NULL},
 };
 
 static PyMemberDef manager_members[] = {
+    {"interactive", T_OBJECT_EX, offsetof(ManagerObject, interactive), READONLY,
+     "Tracks reads and changes of the running request; or None."},
     {"journal", T_OBJECT_EX, offsetof(ManagerObject, journal), 0, "Receives the rows of committed transactions."},
     {"unwritten", T_OBJECT_EX, offsetof(ManagerObject, unwritten), READONLY, "Committed, and not written yet."},
     {"write_soon", T_OBJECT_EX, offsetof(ManagerObject, write_soon), 0, "Called when a write becomes due."},

@@ -13,7 +13,7 @@ from iproto_server.protocol.framing import Frames, FramingError
 from iproto_server.server.client_connection import ClientConnection, EventSubscriptions, RequestStreams
 from iproto_server.server.connection.rest import Rest
 from iproto_server.server.connection.server_state import ServerState
-from iproto_server.server.connection.states import ClientEnd, Event, Phase, Wait, next_phase
+from iproto_server.server.connection.states import ClientEnd, Event, Phase, Transitions, Wait, next_phase
 from iproto_server.server.limits.admission import Ticket
 
 logger = logging.getLogger("iproto_server.connection")
@@ -83,15 +83,15 @@ class ClosingConnection(_Whole):
         """What the connection does with requests."""
         return Phase(self._phase)
 
-    def _enter(self, event: Event) -> None:
+    def _enter(self, event: Transitions) -> None:
         """Change the phase as an event does."""
-        self._phase = next_phase(Phase(self._phase), event)
+        self._phase = next_phase(self._phase, event)
 
-    def _wait(self, reason: Wait) -> None:
+    def _wait(self, reason: int) -> None:
         """Let requests wait for a reason."""
         self._waits |= reason
 
-    def _end_wait(self, reason: Wait) -> None:
+    def _end_wait(self, reason: int) -> None:
         """Let requests wait for other reasons only."""
         self._waits &= ~reason
 

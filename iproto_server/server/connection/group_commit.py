@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from concurrent.futures import Executor
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from iproto_server.box.txn.statement import Transaction
 from iproto_server.box.txn.transaction import TransactionManager
@@ -18,6 +18,8 @@ from iproto_server.errors import BoxError
 from iproto_server.native._native import LogRows, Output, OutputBatch, send_outputs
 from iproto_server.server.connection.busy_poll import BusyPoll
 from iproto_server.storage.wal import WalMode, WriteAheadLog
+
+_FSYNC: Final = WalMode.FSYNC  # an attribute of an enumeration's class is found slowly
 
 
 class OutgoingConnection(Protocol):
@@ -103,7 +105,7 @@ class Batch(OutputBatch):
             transactions.is_write_due = False
             transactions.has_logged = False
             assert self._log is not None
-            if self._log.mode is WalMode.FSYNC:
+            if self._log.mode is _FSYNC:
                 for connection in connections:
                     if connection.has_logged_output:
                         self._held.append((connection, connection.take_output()))

@@ -9,7 +9,7 @@ Two rules hold everywhere else:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import Enum, IntEnum, IntFlag, auto
+from enum import Enum, IntEnum, auto
 from typing import Final
 
 from iproto_server.native import _native
@@ -30,56 +30,51 @@ class Phase(IntEnum):
     """The transport is closed, and no more requests are handled."""
 
 
-class Event(Enum):
-    """What changes the phase."""
+Transitions = Mapping[int, int]
 
-    HOLD = auto()
+
+class Event:
+    """What changes the phase: each event as the phase that follows each phase in which it has an effect."""
+
+    HOLD: Final[Transitions] = {Phase.SERVING: Phase.HELD}
     """The next request has to wait, or there are more than can be handled at once."""
-    CATCH_UP = auto()
+    CATCH_UP: Final[Transitions] = {Phase.HELD: Phase.SERVING}
     """All requests that had arrived are handled."""
-    CLOSE = auto()
-    """The server, or the end of the client, allows no more requests."""
-    LOSE = auto()
-    """The transport was closed."""
-
-
-_TRANSITIONS: Final[Mapping[Event, Mapping[Phase, Phase]]] = {
-    Event.HOLD: {Phase.SERVING: Phase.HELD},
-    Event.CATCH_UP: {Phase.HELD: Phase.SERVING},
-    Event.CLOSE: {
+    CLOSE: Final[Transitions] = {
         Phase.SERVING: Phase.CLOSING,
         Phase.HELD: Phase.CLOSING,
         Phase.DRAINING: Phase.ENDED,
-    },
-    Event.LOSE: {
+    }
+    """The server, or the end of the client, allows no more requests."""
+    LOSE: Final[Transitions] = {
         Phase.SERVING: Phase.DRAINING,
         Phase.HELD: Phase.DRAINING,
         Phase.CLOSING: Phase.ENDED,
-    },
-}
+    }
+    """The transport was closed."""
 
 
-def next_phase(phase: Phase, event: Event) -> Phase:
+def next_phase(phase: int, event: Transitions) -> int:
     """Return the phase after an event.
 
     Parameters:
-        phase: the phase before it.
-        event: what happens.
+        phase: the phase before it, a `Phase` as a number.
+        event: a constant of `Event`.
 
     Returns:
         The next phase; the same one if the event has no effect in it.
     """
-    return _TRANSITIONS[event].get(phase, phase)
+    return event.get(phase, phase)
 
 
-class Wait(IntFlag):
-    """What requests wait for, as a set."""
+class Wait:
+    """What requests wait for: numbers of one bit each. They are no `IntFlag`, whose operators are slow."""
 
-    READER = _native.WAIT_READER
+    READER: Final = _native.WAIT_READER
     """The transport's buffer is full: the client has to read."""
-    ROOM = _native.WAIT_ROOM
+    ROOM: Final = _native.WAIT_ROOM
     """An answer is too large for the common limit of unsent bytes."""
-    REQUEST = _native.WAIT_REQUEST
+    REQUEST: Final = _native.WAIT_REQUEST
     """The request before them is still being handled."""
 
 
