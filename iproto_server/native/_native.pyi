@@ -1350,11 +1350,11 @@ class LogReplayer:
     """Applies rows of logs to primary indexes, up to the first row that needs a closer look.
 
     Parameters:
-        target_of: Maps the id of a space to the tree of its rows and the numbers of its fields by name; None
-            if its rows are not applied here.
+        target_of: Maps the id of a space to the tree of its rows, and the space; None if its rows are not
+            applied here.
     """
 
-    def __init__(self, target_of: Callable[[int], tuple[object, dict[str, int]] | None], /) -> None: ...
+    def __init__(self, target_of: Callable[[int], tuple[Tree, Space] | None], /) -> None: ...
     def apply(self, rows: BlockRows, position: int, member: int, lsn: int, last: int, /) -> int:
         """Apply rows of a member.
 

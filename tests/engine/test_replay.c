@@ -94,7 +94,7 @@ static int make_update(Packed *packed, uint64_t id)
     while (count--) {
         Packed value;
         make_value(&value);
-        uint64_t field = below(12) ? 1 + below(FIELDS - 1) : below(FIELDS + 2);
+        uint64_t field = below(12) ? 1 + below(FIELDS - 1) : below(2) ? 0 : FIELDS + 1;
         put_byte(packed, 0x93), put_byte(packed, 0xa1), put_byte(packed, '=');
         if (field == 1 && below(2))
             put_bytes(packed, "\xa6status", 7);

@@ -12,7 +12,7 @@ from tests.programs import REPOSITORY
 CORE = REPOSITORY / "iproto_server" / "engine" / "core"
 ROOMS = (
     *("values", "memory", "key", "tree", "index"),
-    *("log", "update", "space", "transaction", "change"),
+    *("update", "log", "space", "transaction", "change"),
 )
 """From the bottom up: a room includes its own headers and those of rooms before it."""
 PRIVATE = {"leaf.h", "pieces.h", "steps.h"}

@@ -6,7 +6,7 @@ enum { TARGETS_MAX = 64 };
 /* A space whose rows change. */
 typedef struct {
     uint64_t space_id;
-    PyObject *tree, *names; /* references, both NULL if its rows are left to the caller; `names` is a dict */
+    PyObject *tree, *space; /* references, both NULL if its rows are left to the caller */
     Replay replay;
     FieldName fields[REPLAY_NAMES_MAX];
 } Target;
@@ -30,18 +30,18 @@ static void forget_targets(LogReplayerObject *self)
         if (target->tree)
             replay_end(&target->replay);
         Py_XDECREF(target->tree);
-        Py_XDECREF(target->names);
+        Py_XDECREF(target->space);
     }
 }
 
 /* Read the names of fields from the dict; updates that use others are left to the caller. Returns -1 with an
  * exception. */
-static int read_names(Target *target)
+static int read_names(Target *target, PyObject *names)
 {
     PyObject *name, *number;
     Py_ssize_t place = 0;
     int count = 0;
-    while (count < REPLAY_NAMES_MAX && PyDict_Next(target->names, &place, &name, &number)) {
+    while (names && count < REPLAY_NAMES_MAX && PyDict_Next(names, &place, &name, &number)) {
         Py_ssize_t size;
         const char *text = PyUnicode_IsIdentifier(name) ? PyUnicode_AsUTF8AndSize(name, &size) : NULL;
         unsigned long field = PyLong_AsUnsignedLong(number);
@@ -61,20 +61,22 @@ static Tree *tree_of_rows(PyObject *object)
     return index && index_holds_rows(index) ? &index->tree : NULL;
 }
 
-/* Set the tree and the names that the function has returned for the space. Returns -1 with an exception. */
+/* Set the tree and the space that the function has returned for an id. Returns -1 with an exception. */
 static int set_target(Target *target, PyObject *found)
 {
     if (found == Py_None)
         return 0;
-    int is_right = PyTuple_CheckExact(found) && PyTuple_GET_SIZE(found) == 2;
-    if (!is_right || !tree_of_rows(PyTuple_GET_ITEM(found, 0)) || !PyDict_CheckExact(PyTuple_GET_ITEM(found, 1))) {
-        PyErr_SetString(PyExc_TypeError, "rows of a log go to a tree of rows, with the names of its fields");
+    int is_pair = PyTuple_CheckExact(found) && PyTuple_GET_SIZE(found) == 2;
+    SpaceObject *space = is_pair ? as_space(PyTuple_GET_ITEM(found, 1)) : NULL;
+    if (!space || !tree_of_rows(PyTuple_GET_ITEM(found, 0))) {
+        PyErr_SetString(PyExc_TypeError, "rows of a log go to a tree of rows, of a space");
         return -1;
     }
     target->tree = Py_NewRef(PyTuple_GET_ITEM(found, 0));
-    target->names = Py_NewRef(PyTuple_GET_ITEM(found, 1));
+    target->space = Py_NewRef((PyObject *)space);
     replay_begin(&target->replay, tree_of_rows(target->tree));
-    return read_names(target);
+    target->replay.doubles = space->core.doubles;
+    return read_names(target, space->names);
 }
 
 /* Returns -1 with an exception. */
@@ -179,7 +181,7 @@ static int replayer_traverse(PyObject *object, visitproc visit, void *arg)
     Py_VISIT(self->target_of);
     for (int place = 0; place < self->count; place++) {
         Py_VISIT(self->targets[place].tree);
-        Py_VISIT(self->targets[place].names);
+        Py_VISIT(self->targets[place].space);
     }
     return 0;
 }

@@ -9,9 +9,10 @@ from iproto_server.box.catalog.foreign.versions import Version
 from iproto_server.box.catalog.loading.loader import Loader
 from iproto_server.box.catalog.loading.space_load import Report
 from iproto_server.box.catalog.system_space_ids import SYSTEM_ID_MAX
+from iproto_server.box.memtx.memtx_space import MemtxSpace
 from iproto_server.box.memtx.row_applier import UNFIT, SpaceChanges, in_words
 from iproto_server.errors import BoxError, ErrorCode
-from iproto_server.native._native import BlockRows, LogReplayer
+from iproto_server.native._native import BlockRows, LogReplayer, Tree
 from iproto_server.storage.vclock import VClock
 from iproto_server.storage.xlog import Change, RowType
 
@@ -92,8 +93,8 @@ class LogReplay:
             self._vclock[member] = lsn + after - position
         return after
 
-    def _target_of(self, space_id: int) -> tuple[object, dict[str, int]] | None:
-        """The tree and the names of the fields of a user's space, for the replayer."""
+    def _target_of(self, space_id: int) -> tuple[Tree, MemtxSpace] | None:
+        """The tree of the rows of a user's space, and the space, for the replayer."""
         if space_id <= SYSTEM_ID_MAX:
             return None
         space = self._spaces.get(space_id)
@@ -102,7 +103,7 @@ class LogReplay:
                 space = self._spaces[space_id] = self._loader.changes(space_id)
             except BoxError:
                 return None
-        return None if space.rows_tree is None else (space.rows_tree, space.space.format.names)
+        return None if space.rows_tree is None else (space.rows_tree, space.space)
 
     def _apply(self, change: Change, end: VClock | None) -> None:
         """Apply a row of any kind, unless it is applied already or beyond the beginning of the next log."""

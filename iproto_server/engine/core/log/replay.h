@@ -4,6 +4,7 @@
 
 #include "block.h"
 #include "../tree/tree.h"
+#include "../update/update.h"
 
 enum { REPLAY_NAMES_MAX = 64 };
 
@@ -19,12 +20,13 @@ typedef struct {
     KeyLayout key;    /* of a key alone: its parts are the fields, in order */
     FieldName *names; /* of fields, as update operations have them */
     int name_count;
+    UpdateDoubles doubles;
     KeyBuffer bytes;  /* of the latest key; */
     uint8_t *row;     /* and the latest row that an update has made */
     size_t room;
 } Replay;
 
-/* Begin with a tree; then names may be set. */
+/* Begin with a tree; then names and doubles may be set. */
 void replay_begin(Replay *replay, Tree *primary);
 void replay_end(Replay *replay); /* which frees everything but the names */
 
