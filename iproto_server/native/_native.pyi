@@ -1386,6 +1386,9 @@ class Triggers:
 
     functions: tuple[Callable[..., Any], ...]
 
+class HeldRecord:
+    """The record of a row that was taken out of its space; see `Space.exchange`."""
+
 class Space:
     """A space of the engine: its rows, found and changed through its indexes.
 
@@ -1452,13 +1455,16 @@ class Space:
     def delete(self, index_id: int, key: list[Any], /) -> Tuple | None:
         """Remove the row with a whole key of a unique index and return it; None if there is none."""
 
-    def put_back(self, key: bytes, old: bytes | None, new: bytes | None, /) -> None:
-        """Put a packed row, or none, in the place of another one in all indexes, without a statement.
+    def exchange(self, key: bytes, row: bytes | HeldRecord | None, /) -> HeldRecord | None:
+        """Put a row, or none, in the place of the one with a key in all indexes, without a statement.
 
         Parameters:
             key: The encoded primary key.
-            old: The row that is to be there.
-            new: The row that is there.
+            row: The packed row, or a record that was taken out of this space, which is then in it again.
+
+        Returns:
+            The record that was there; None if there was none. Statements that are not written yet may refer
+            to it: it has to be put in again, or kept as long as they are.
         """
 
     def find(self, index_id: int, key: list[Any], /) -> bytes | None:

@@ -101,4 +101,4 @@ class Catalog(SpaceRegistry):
         """Store a valid row without hooks, triggers or log."""
         fields = codec.unpack(raw)
         assert space.primary is not None
-        space.put_back(space.primary.key_of(fields, b""), raw, None)
+        space.exchange(space.primary.key_of(fields, b""), raw)

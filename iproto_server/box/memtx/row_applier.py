@@ -186,11 +186,11 @@ class SystemChanges(SpaceChanges):
             for index in space.secondaries:
                 if index.unique and index.get(index.key_of(new_fields, key)) not in (None, key):
                     raise BoxError(ErrorCode.TUPLE_FOUND, index.name, space.name)
-        space.put_back(key, new, old)
+        space.exchange(key, new)
         if space.system_hook is None:
             return
         try:
             space.system_hook(None if old is None else codec.unpack(old), new_fields, operation)
         except UNFIT:
-            space.put_back(key, old, new)
+            space.exchange(key, old)
             raise

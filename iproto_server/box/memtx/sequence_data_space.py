@@ -8,6 +8,7 @@ from iproto_server.box.memtx.memtx_space import MemtxSpace
 from iproto_server.box.memtx.sequence import SequenceState
 from iproto_server.box.txn.transaction import TransactionManager
 from iproto_server.codec import msgpack as codec
+from iproto_server.native._native import HeldRecord
 
 
 class SequenceDataSpace(MemtxSpace):
@@ -18,7 +19,7 @@ class SequenceDataSpace(MemtxSpace):
         sequences: the sequences.
     """
 
-    __slots__ = ("_sequences",)
+    __slots__ = ("_manager", "_replaced", "_sequences")
 
     def __init__(
         self,
@@ -30,6 +31,8 @@ class SequenceDataSpace(MemtxSpace):
     ) -> None:
         super().__init__(space_id, name, owner, transactions)
         self._sequences = sequences
+        self._manager = transactions
+        self._replaced: list[HeldRecord] = []
 
     def catch_up(self) -> list[bytes]:
         """Update the rows to the present values, without logging, and return them for a snapshot.
@@ -37,6 +40,8 @@ class SequenceDataSpace(MemtxSpace):
         Later log entries then refer to the rows of the snapshot, as recovery needs it.
         """
         rows = []
+        if not self._manager.unwritten and not self._manager.is_writing:
+            self._replaced.clear()
         primary = self.primary_index()
         for state in sorted(self._sequences, key=lambda state: state.definition.id):
             if state.value is None:
@@ -44,6 +49,9 @@ class SequenceDataSpace(MemtxSpace):
             fields = [state.definition.id, state.value]
             key = primary.key_of(fields, b"")
             raw = codec.pack(fields)
-            self.put_back(key, raw, primary.get(key))
+            if primary.get(key) != raw:
+                replaced = self.exchange(key, raw)
+                if replaced is not None:
+                    self._replaced.append(replaced)  # a statement that is not written yet may refer to it
             rows.append(raw)
         return rows

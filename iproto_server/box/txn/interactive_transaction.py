@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from enum import IntEnum
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from iproto_server.box.clock import Timer
 from iproto_server.box.index.index import Index
@@ -15,6 +15,7 @@ from iproto_server.box.txn.statement import Statement, Transaction
 from iproto_server.box.txn.transactional_space import ReadableSpace, TransactionalSpace
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.iterator_type import DESCENDING
+from iproto_server.native._native import HeldRecord
 
 _VIEW_MAX: Final = 10_000
 """Rows that others may change before a transaction that sees older versions fails."""
@@ -35,6 +36,15 @@ class Isolation(IntEnum):
 
 
 NoteReader = Callable[["InteractiveTransaction", ReadableSpace], None]
+
+
+class _HiddenRow(NamedTuple):
+    """A row of which a transaction sees an old version: none, or the packed row."""
+
+    space: TransactionalSpace
+    key: bytes
+    old: bytes | None
+    present: HeldRecord | None
 
 
 class InteractiveTransaction:
@@ -78,7 +88,7 @@ class InteractiveTransaction:
         self.failure: ErrorCode | None = None
         self.timer: Timer | None = None
         self.view: dict[tuple[TransactionalSpace, bytes], bytes | None] | None = None
-        self._hidden: list[tuple[TransactionalSpace, bytes, bytes | None, bytes | None]] = []
+        self._hidden: list[_HiddenRow] = []
         self._checked = 0
 
     @property
@@ -173,28 +183,24 @@ class InteractiveTransaction:
 
     def _hide_present(self, view: dict[tuple[TransactionalSpace, bytes], bytes | None]) -> None:
         """Replace present rows by the old versions of a view."""
+        # All present rows are removed before old ones are added: a unique key may have moved between rows.
         for (space, key), old in view.items():
             assert space.primary is not None
-            present = space.primary.get(key)
-            if present != old:
-                self._hidden.append((space, key, old, present))
-        # All present rows are removed before old ones are added: a unique key may have moved between rows.
-        for space, key, _, present in self._hidden:
-            if present is not None:
-                space.put_back(key, None, present)
-        for space, key, old, _ in self._hidden:
-            if old is not None:
-                space.put_back(key, old, None)
+            if space.primary.get(key) != old:
+                self._hidden.append(_HiddenRow(space, key, old, space.exchange(key, None)))
+        for hidden in self._hidden:
+            if hidden.old is not None:
+                hidden.space.exchange(hidden.key, hidden.old)
 
     def show_present(self) -> None:
         """Replace the old versions by the present rows again."""
-        hidden, self._hidden = self._hidden, []
-        for space, key, old, _ in hidden:
-            if old is not None:
-                space.put_back(key, None, old)
-        for space, key, _, present in hidden:
-            if present is not None:
-                space.put_back(key, present, None)
+        rows, self._hidden = self._hidden, []
+        for hidden in rows:
+            if hidden.old is not None:
+                hidden.space.exchange(hidden.key, None)
+        for hidden in rows:
+            if hidden.present is not None:
+                hidden.space.exchange(hidden.key, hidden.present)
 
     @property
     def is_visible(self) -> bool:

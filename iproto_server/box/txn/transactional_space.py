@@ -7,6 +7,7 @@ from typing import Protocol
 
 from iproto_server.box.index.index import Index
 from iproto_server.box.txn.trigger import TriggerList
+from iproto_server.native._native import HeldRecord
 
 
 class ReadableSpace(Protocol):
@@ -58,5 +59,5 @@ class TransactionalSpace(ReadableSpace, Protocol):
     def before_replace(self) -> TriggerList:
         """The triggers that run before a change."""
 
-    def put_back(self, key: bytes, old: bytes | None, new: bytes | None) -> None:
-        """Undo a change of one row: `new` is there now, `old` was there before."""
+    def exchange(self, key: bytes, row: bytes | HeldRecord | None) -> HeldRecord | None:
+        """Put a row in the place of another without a statement; see `native.Space`."""

@@ -2,7 +2,7 @@
 #include "../native.h"
 
 /* The same number as in native/__init__.py: it changes when functions or types do, or what they are given. */
-#define INTERFACE 32
+#define INTERFACE 33
 
 #ifndef FINGERPRINT
 #define FINGERPRINT "" /* of the sources; setup.py defines it */
@@ -71,6 +71,7 @@ static PyTypeObject *const types[] = {
     &Transaction_Type,
     &Savepoint_Type,
     &Space_Type,
+    &HeldRecord_Type,
     &Triggers_Type,
     &SpaceFacade_Type,
     &IndexFacade_Type,

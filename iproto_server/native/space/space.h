@@ -124,7 +124,8 @@ PyObject *space_method_replace(PyObject *self, PyObject *row);
 SPACE_METHOD(update);
 SPACE_METHOD(upsert);
 SPACE_METHOD(delete);
-SPACE_METHOD(put_back);
+SPACE_METHOD(exchange); /* held_record.c */
+extern PyTypeObject HeldRecord_Type;
 SPACE_METHOD(find);
 SPACE_METHOD(first);
 

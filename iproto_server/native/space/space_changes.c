@@ -188,30 +188,3 @@ PyObject *space_method_upsert(PyObject *self, PyObject *const *args, Py_ssize_t 
     int is_known = read_parsed_operations(&read, args[1]);
     return PyErr_Occurred() ? NULL : space_upsert((SpaceObject *)self, args[0], 0, &call, is_known ? &read : NULL);
 }
-
-/* put_back(key, old, new): put `old` in the place of `new`, packed rows or None, without a statement */
-PyObject *space_method_put_back(PyObject *self, PyObject *const *args, Py_ssize_t count)
-{
-    SpaceObject *space = (SpaceObject *)self;
-    if (check_arguments(count, 3, "put_back() takes a key and two rows") < 0)
-        return NULL;
-    if (!PyBytes_CheckExact(args[0]) || (args[1] != Py_None && !PyBytes_CheckExact(args[1])) || !space->core.primary) {
-        PyErr_SetString(PyExc_TypeError, "put_back() takes bytes, of a space with an index");
-        return NULL;
-    }
-    Change change;
-    ChangeCall call = {NULL};
-    begin(&change, space, CHANGE_REPLACE, &call);
-    int done = key_buffer_set(&change.key, (const uint8_t *)PyBytes_AS_STRING(args[0]), (size_t)PyBytes_GET_SIZE(args[0]));
-    if (done < 0) {
-        PyErr_NoMemory();
-        return end(&change, &call, 0, NULL);
-    }
-    change_find(&change);
-    if (args[1] != Py_None) {
-        change.row.data = (const uint8_t *)PyBytes_AS_STRING(args[1]);
-        change.row.size = (size_t)PyBytes_GET_SIZE(args[1]);
-    }
-    done = change_plainly(&change);
-    return end(&change, &call, done, Py_None);
-}

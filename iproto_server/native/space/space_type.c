@@ -299,7 +299,7 @@ static PyMethodDef space_methods[] = {
     FAST("update", space_method_update, "Change the row with a whole key of a unique index."),
     FAST("upsert", space_method_upsert, "Store a row, or change the one with its primary key."),
     FAST("delete", space_method_delete, "Remove the row with a whole key of a unique index."),
-    FAST("put_back", space_method_put_back, "Put a row in the place of another without a statement."),
+    FAST("exchange", space_method_exchange, "Put a row in the place of another without a statement."),
     FAST("find", space_method_find, "The packed row with a whole key of a unique index, or None."),
     FAST("first", space_method_first, "The first packed row whose key begins with a key, or None."),
     FAST("_use_indexes", use_indexes, "Replace all indexes."),

@@ -56,7 +56,9 @@ int change_update(Change *change);
 int change_delete(Change *change);
 int change_upsert(Change *change);
 
-/* Put a row in the place of another one in all indexes, without a statement: `change->old` and `change->row`. */
-int change_plainly(Change *change);
+/* Put a row in the place of another one in all indexes, without a statement: `change->old` and `change->row`. `given` is the
+ * record of the new row; NULL: one is made. `*replaced` becomes the record that was there: statements that are not written
+ * yet may refer to it, so that it has to come back, or to be kept as long as they are. */
+int change_exchange(Change *change, Record *given, Record **replaced);
 
 #endif

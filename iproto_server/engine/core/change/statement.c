@@ -40,33 +40,44 @@ static int reserve_statement(Change *change, Transaction *transaction)
     return ENGINE_OK;
 }
 
-/* Change all indexes. `*replaced` becomes the old record. */
-static int change_indexes(Change *change, Record **made, Record **replaced)
+/* Make the record of the new row; NULL for none, or without memory. */
+static Record *make_record(Change *change)
 {
     Index *primary = change->space->primary;
     KeyBuffer own = {0};
-    *made = *replaced = NULL;
-    if (change->row.data) {
-        int is_by_layout = index_has_layout(primary)
-            ? key_of_row(primary->tree.layout, change->row.data, change->row.size, &own) : 0;
-        key_buffer_free(&own);
-        *made = is_by_layout < 0 ? NULL : index_record(is_by_layout, change_key(change), change->key.size, change->row.data,
-                                                       change->row.size);
-        if (!*made)
-            return change_fails(change, FAILURE_MEMORY);
-    }
-    int done = index_change(primary, change->touched, change->touched_count, change_key(change), change->key.size, &change->old,
-                            &change->row, *made, replaced);
+    int is_by_layout = index_has_layout(primary) ? key_of_row(primary->tree.layout, change->row.data, change->row.size, &own) : 0;
+    key_buffer_free(&own);
+    return is_by_layout < 0 ? NULL
+        : index_record(is_by_layout, change_key(change), change->key.size, change->row.data, change->row.size);
+}
+
+/* Change all indexes. `*replaced` becomes the old record. */
+static int change_indexes(Change *change, Record *made, Record **replaced)
+{
+    *replaced = NULL;
+    int done = index_change(change->space->primary, change->touched, change->touched_count, change_key(change),
+                            change->key.size, &change->old, &change->row, made, replaced);
     if (done == INDEX_DONE) {
         change->space->bsize += change->row.size - change->old.size;
         change->is_made = 1;
         return ENGINE_OK;
     }
-    if (*made)
-        record_free(*made);
     if (done >= INDEX_REFUSED)
         return change_refuse_duplicate(change, change->touched[done - INDEX_REFUSED]);
     return done == INDEX_NO_MEMORY ? change_fails(change, FAILURE_MEMORY) : change_hook_fails(change);
+}
+
+/* The same with a record that is made for the new row. */
+static int change_with_record(Change *change, Record **made, Record **replaced)
+{
+    *made = change->row.data ? make_record(change) : NULL;
+    if (change->row.data && !*made)
+        return change_fails(change, FAILURE_MEMORY);
+    if (change_indexes(change, *made, replaced) == ENGINE_OK)
+        return ENGINE_OK;
+    if (*made)
+        record_free(*made);
+    return ENGINE_FAILED;
 }
 
 int change_is_running(const Engine *engine, const Transaction *transaction, uint64_t begun)
@@ -102,7 +113,7 @@ static int change_inside(Change *change)
     Transaction *transaction = engine->running;
     uint64_t begun = engine->begun;
     Record *made, *replaced;
-    if (reserve_statement(change, transaction) < 0 || change_indexes(change, &made, &replaced) < 0)
+    if (reserve_statement(change, transaction) < 0 || change_with_record(change, &made, &replaced) < 0)
         return ENGINE_FAILED;
     space->hooks->retain(space);
     Statement *statement = transaction->all + transaction->count++;
@@ -153,13 +164,12 @@ int change_carry_out(Change *change)
     return space->engine->running ? change_inside(change) : change_alone(change);
 }
 
-int change_plainly(Change *change)
+int change_exchange(Change *change, Record *given, Record **replaced)
 {
-    Record *made, *replaced;
+    Record *made;
+    *replaced = NULL;
     change_touch_all(change);
-    if ((change->row.data || change->old.data) && change_indexes(change, &made, &replaced) < 0)
-        return ENGINE_FAILED;
-    if (change->is_made && replaced)
-        record_free(replaced);
-    return ENGINE_OK;
+    if (!change->row.data && !change->old.data)
+        return ENGINE_OK;
+    return given ? change_indexes(change, given, replaced) : change_with_record(change, &made, replaced);
 }
