@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
+from iproto_server.box.access.access_control import ADMIN, GUEST
 from iproto_server.box.txn.trigger import Trigger, TriggerList
 from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError, ErrorCode
@@ -185,7 +186,7 @@ class SessionFacade(CurrentSession):
         self._disconnect = TriggerList()
         self._authenticated = TriggerList()
         self.sessions: dict[int, Session] = {}
-        self.current = self.open("background", None, user="admin")
+        self.current = self.open("background", None, ADMIN)
         self.background = self.current
 
     # -- the current session, with Tarantool's names --
@@ -298,10 +299,16 @@ class SessionFacade(CurrentSession):
 
     # -- for the server --
 
-    def open(self, kind: str, peer: str | None, user: str = "guest") -> Session:
-        """Open a session."""
+    def open(self, kind: str, peer: str | None, user: str | int = GUEST) -> Session:
+        """Open a session.
+
+        Parameters:
+            kind, peer: see `Session`.
+            user: the user's name, or its number: users that every database has may have been renamed.
+        """
         self._last_id += 1
-        session = Session(self._last_id, self._access.by_name(user), kind, peer)
+        credentials = self._access.by_name(user) if isinstance(user, str) else self._access.by_id(user)
+        session = Session(self._last_id, credentials, kind, peer)
         self.sessions[session.id] = session
         return session
 

@@ -207,7 +207,10 @@ class _Recovery:
                 "system spaces",
                 [name for number, name in REQUIRED_SPACES.items() if number not in catalog.spaces],
             ),
-            ("users", [name for name in REQUIRED_USERS if catalog.access.find(name) is None]),
+            (
+                "users",
+                [name for number, name in REQUIRED_USERS.items() if catalog.access.find_id(number) is None],
+            ),
         ):
             if lost:
                 raise StorageError(

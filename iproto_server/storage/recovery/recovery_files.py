@@ -6,6 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from iproto_server.box.access.access_control import ADMIN, GUEST
 from iproto_server.box.catalog.system_space_ids import (
     CLUSTER,
     FUNC,
@@ -44,7 +45,8 @@ REQUIRED_SPACES: Final = {
     CLUSTER: "_cluster",
 }
 """The system spaces without which a database cannot be loaded, and their names."""
-REQUIRED_USERS: Final = ("guest", "admin")
+REQUIRED_USERS: Final = {GUEST: "guest", ADMIN: "admin"}
+"""The users without which nobody can connect, by number, and their first names."""
 
 
 class RecoveryFiles:

@@ -44,6 +44,18 @@ def test_what_other_servers_would_do_is_kept_and_said_not_to_be_done(
     assert "the rows of _ck_constraint are kept but have no effect in this server" in caplog.text
 
 
+@pytest.mark.parametrize("number", [0, 1], ids=["guest", "admin"])
+def test_a_user_that_every_database_has_may_have_another_name(tmp_path: Path, number: int) -> None:
+    box = jobs_box()
+    users = box.space._user
+    users.update(number, [("=", 2, "renamed")])
+    save(box, tmp_path, {})
+    again, _ = start(tmp_path)
+    session = again.session.open("binary", "127.0.0.1:50000")
+    assert session.user.name == ("renamed" if number == 0 else "guest")
+    assert again.run(again.session.background, again.session.user) == ("renamed" if number else "admin")
+
+
 class TestRowsThatCannotBeApplied:
     @pytest.mark.parametrize(
         ("request_", "reason"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from iproto_server.box.access.access_control import Privilege
+from iproto_server.box.access.access_control import ADMIN, Privilege
 from iproto_server.box.api.core import BoxCore
 from iproto_server.box.api.ddl.functions import Functions
 from iproto_server.box.api.ddl.privileges import PRIVILEGE_NAMES, Name, long_form, privilege_bits
@@ -73,7 +73,7 @@ class Principals:
         if box.catalog.rows(system.VPRIV, 0, [user_id]):
             privileges = box.catalog.writable(system.PRIV)
             # Creators may drop what they created, although only admin can revoke some of the privileges.
-            with box.session.su("admin"):
+            with box.session.su(ADMIN):
                 for grant in box.catalog.rows(system.PRIV, 0, [user_id]):
                     privileges.delete(0, grant[1:4])
         box.catalog.writable(system.USER).delete(0, [user_id])

@@ -5,7 +5,7 @@ Source: Tarantool reference, "box.schema.user", "box.schema.role".
 
 from __future__ import annotations
 
-from iproto_server.box.access.access_control import PUBLIC
+from iproto_server.box.access.access_control import ADMIN, PUBLIC
 from iproto_server.box.api.ddl.principals import Principals
 from iproto_server.box.api.ddl.privileges import Name, refuse_system_privileges
 from iproto_server.box.catalog import system_space_ids as system
@@ -35,7 +35,7 @@ class Users(Principals):
             self.grant(user_id, "execute", "role", PUBLIC)
             self.grant(user_id, "alter", "user", user_id)
             # Only admin grants privileges on the universe.
-            with self._box.session.su("admin"):
+            with self._box.session.su(ADMIN):
                 self.grant(user_id, "session,usage", "universe", if_not_exists=True)
 
     def passwd(self, name: str, password: str | None = None) -> None:
@@ -52,7 +52,7 @@ class Users(Principals):
             return
         user_id = self._box.session.uid()
         # Users may change their own password without the right to write to `_user`.
-        with self._box.session.su("admin"):
+        with self._box.session.su(ADMIN):
             self._set_password(user_id, self.password(name))
 
     def _set_password(self, user_id: int, stored: str | list[str]) -> None:
