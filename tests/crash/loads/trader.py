@@ -176,7 +176,9 @@ class Trader:
             self._meter.complain(Kind.ANSWER, f"the deal {deal.row}, {end}: {answers}")
         if end is End.CUT:
             how = "cut off"
-        elif replies[-1] is None:
+        elif replies[-1] is None or (codes == {0} and None in replies):
+            # The answer to COMMIT may come before that of an earlier request, which waits for the log: that
+            # one may have been refused, and the COMMIT that of a transaction which has only read.
             how = "unknown"
             self._meter.unknown += 1
         elif end is End.ROLLBACK:
