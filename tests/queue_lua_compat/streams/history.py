@@ -234,6 +234,8 @@ class History(World):
             self._tell("the log is lost")
             self.box.transactions.undo(self.box.transactions.take_unwritten())
             self._restore(before, gone)
+            # What was due is repeated after a pause of a second, and what becomes due meanwhile waits for it.
+            self._advance(1)
         self._advance(0.2887)
 
     def _close_one(self) -> str:
