@@ -263,12 +263,31 @@ KERNEL(quick_rows)
     return columns_of(&reading, read_log_row);
 }
 
-/* `8. 00 02 …` and `82 10 SPACE 21 TUPLE`: an INSERT of a snapshot with any header. */
-static int read_snapshot_row(Reading *reading)
+/* Skip a number of a header: an unsigned integer, or a time. */
+static int skip_header_number(Reading *reading)
+{
+    uint8_t first = reading->at < reading->end ? *reading->at : 0xc1;
+    int is_number = first < 0x80 || (first >= 0xca && first <= 0xcf);
+    return is_number && skip_value(&reading->at, reading->end, 1);
+}
+
+/* `8. 00 02 …`: the header of an INSERT. */
+static int skip_snapshot_header(Reading *reading)
 {
     Position at = reading->at;
-    if (reading->end - at < 3 || at[0] < 0x82 || at[0] > 0x84 || at[1] != 0x00 || at[2] != ROW_INSERT
-        || !skip_value(&reading->at, reading->end, 1))
+    if (reading->end - at < 3 || at[0] < 0x82 || at[0] > 0x84 || at[1] != 0x00 || at[2] != ROW_INSERT)
+        return 0;
+    reading->at += 3;
+    for (int pair = at[0] - 0x81; pair; pair--)
+        if (!skip_header_number(reading) || !skip_header_number(reading))
+            return 0;
+    return 1;
+}
+
+/* The header of an INSERT, and `82 10 SPACE 21 TUPLE`. */
+static int read_snapshot_row(Reading *reading)
+{
+    if (!skip_snapshot_header(reading))
         return 0;
     int64_t space;
     return is_next(reading, 0x82) && is_next(reading, 0x10) && read_number(reading, &space)

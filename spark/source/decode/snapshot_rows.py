@@ -17,7 +17,7 @@ from iproto_server.errors import BoxError
 from iproto_server.storage.errors import XlogError
 from iproto_server.storage.xlog import Block, RowType, decode_rows
 from pyspark_tarantool.native import twin
-from pyspark_tarantool.source.decode.packed import Buffer, Offsets
+from pyspark_tarantool.source.decode.packed import Buffer, Octets, Offsets
 from pyspark_tarantool.source.decode.packed_tuples import Tuples
 from pyspark_tarantool.source.io.damage import DamageHandler
 
@@ -149,4 +149,16 @@ def _are_headers(buffer: Buffer, start: Offsets, end: Offsets) -> bool:
     pairs, key, row_type = (buffer.octets.take(start + place) for place in range(3))
     if not ((pairs >= 0x82) & (pairs <= 0x84) & (key == 0x00) & (row_type == RowType.INSERT)).all():
         return False
-    return bool((buffer.skip(start) == end).all())
+    at, pairs = start + 3, pairs - 0x81
+    for pair in range(3):
+        for _ in range(2):
+            rest = pairs > pair
+            if not _are_numbers(buffer.octets.take(at[rest], mode="wrap")):
+                return False
+            at[rest] = buffer.skip(at[rest])
+    return bool((at == end).all())
+
+
+def _are_numbers(first: Octets) -> bool:
+    """Whether the first bytes of values are those of unsigned integers or times."""
+    return bool(((first < 0x80) | ((first >= 0xCA) & (first <= 0xCF))).all())
