@@ -1,0 +1,30 @@
+-- What comes before all modules: the functions of Python, and `require` for the modules of this folder.
+-- A module is called with its name and the table of these functions.
+local host_functions, module_text = ...
+local loaded = package.loaded
+
+local function answered(ok, ...)
+    if not ok then error((...), 3) end
+    return ...
+end
+
+local host = {}
+for name, call in pairs(host_functions) do
+    host[name] = function(...) return answered(call(...)) end
+end
+
+local function builtin_loader(name)
+    local text = module_text(name)
+    if not text then return "\n\tno builtin module '" .. name .. "'" end
+    local chunk = assert(loadstring(text, '@builtin/' .. name .. '.lua'))
+    return function() return chunk(name, host) end
+end
+table.insert(package.loaders, 2, builtin_loader)
+
+-- Extensions of Lua's own tables, which need no `require`.
+for _, name in ipairs{'table', 'string'} do
+    local text = module_text(name .. '_extensions')
+    if text then assert(loadstring(text, '@builtin/' .. name .. '.lua'))(name, host) end
+end
+
+return host

@@ -1,0 +1,115 @@
+"""LuaJIT with Tarantool's modules.
+
+LuaJIT comes with the package lupa (the extra `lua`). Texts of Lua are bytes in Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib.resources import files
+from typing import Any, Final
+
+MODULES: Final = files("iproto_server.lua") / "modules"
+"""One file for each module that `require` finds without a path."""
+
+MISSING: Final = (
+    "Lua needs LuaJIT, which the package lupa has on Linux (glibc, x86_64 and aarch64): "
+    "pip install 'iproto-server[lua]'"
+)
+
+Function = Callable[..., Any]
+
+
+class LuaIsMissing(Exception):
+    """LuaJIT is not installed, or lupa has none for this platform."""
+
+
+class HostError(Exception):
+    """An error of a function of Python, with the message that Lua code gets."""
+
+
+def _luajit() -> Any:
+    try:
+        from lupa import luajit21
+    except ImportError:
+        raise LuaIsMissing(MISSING) from None
+    return luajit21
+
+
+class Runtime:
+    """A LuaJIT.
+
+    Parameters:
+        functions: functions of Python that modules may call, by name. Their arguments are bytes, numbers,
+            booleans, None and Lua objects; a `HostError` becomes an error of Lua.
+
+    Attributes:
+        host: the functions as a table of Lua, whose functions raise errors.
+
+    Raises:
+        LuaIsMissing: LuaJIT is not installed.
+    """
+
+    def __init__(self, functions: Mapping[str, Function] = {}) -> None:
+        luajit = _luajit()
+        self._error: type[Exception] = luajit.LuaError
+        # Texts stay bytes, and Lua code cannot reach Python but by `functions`.
+        self._lua: Any = luajit.LuaRuntime(
+            encoding=None,
+            unpack_returned_tuples=True,
+            register_eval=False,
+            register_builtins=False,
+        )
+        self._lua.execute(b"python, package.loaded.python = nil, nil")
+        host = self._lua.table_from({name.encode(): _answering(each) for name, each in functions.items()})
+        self._load: Function = self._lua.eval(b"function(text, name) return loadstring(text, name) end")
+        prelude = self.load((MODULES / "prelude.lua").read_bytes(), b"@builtin/prelude.lua")
+        self.host = self.call(prelude, host, _module_text)
+
+    def load(self, text: bytes, name: bytes) -> Function:
+        """Compile a chunk.
+
+        Parameters:
+            text: the chunk.
+            name: its name in error messages, with `@` in front of a file's.
+
+        Returns:
+            A function of Lua.
+
+        Raises:
+            SyntaxError: it is no chunk; with LuaJIT's message.
+        """
+        found = self._load(text, name)
+        if isinstance(found, tuple):
+            raise SyntaxError(found[1].decode("utf-8", "replace"))
+        return found  # type: ignore[no-any-return]
+
+    def call(self, function: Function, *arguments: object) -> Any:
+        """Call a function of Lua. Returns one value, or a tuple of several.
+
+        Raises:
+            RuntimeError: an error of Lua, with its message.
+        """
+        try:
+            return function(*arguments)
+        except self._error as error:
+            raise RuntimeError(str(error)) from error
+
+
+def _answering(function: Function) -> Function:
+    """A function that answers (True, values …) or (False, message), for `prelude.lua`."""
+
+    def answer(*arguments: Any) -> tuple[Any, ...]:
+        try:
+            result = function(*arguments)
+        except HostError as error:
+            return False, str(error).encode()
+        return (True, *result) if isinstance(result, tuple) else (True, result)
+
+    return answer
+
+
+def _module_text(name: bytes) -> bytes | None:
+    """The text of a module; None if there is none of that name."""
+    path = MODULES / f"{name.decode('utf-8', 'replace').replace('/', '.')}.lua"
+    return path.read_bytes() if path.is_file() else None
