@@ -5,12 +5,15 @@ LuaJIT comes with the package lupa (the extra `lua`). Texts of Lua are bytes in 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from importlib.resources import files
 from typing import Any, Final
 
 MODULES: Final = files("iproto_server.lua") / "modules"
 """One file for each module that `require` finds without a path."""
+
+_MODULE_NAME: Final = re.compile(rb"[a-z0-9_]+(\.[a-z0-9_]+)*")
 
 MISSING: Final = (
     "Lua needs LuaJIT, which the package lupa has on Linux (glibc, x86_64 and aarch64): "
@@ -63,6 +66,8 @@ class Runtime:
         self._lua.execute(b"python, package.loaded.python = nil, nil")
         host = self._lua.table_from({name.encode(): _answering(each) for name, each in functions.items()})
         self._load: Function = self._lua.eval(b"function(text, name) return loadstring(text, name) end")
+        self._tostring: Function = self._lua.eval(b"tostring")
+        self._require: Function = self._lua.eval(b"function(name) return require(name) end")
         prelude = self.load((MODULES / "prelude.lua").read_bytes(), b"@builtin/prelude.lua")
         self.host = self.call(prelude, host, _module_text)
 
@@ -83,6 +88,15 @@ class Runtime:
         if isinstance(found, tuple):
             raise SyntaxError(found[1].decode("utf-8", "replace"))
         return found  # type: ignore[no-any-return]
+
+    def require(self, name: str) -> Any:
+        """Return a module, loading it if it is not loaded yet."""
+        return self.call(self._require, name.encode())
+
+    def text(self, value: object) -> str:
+        """Return a value as Lua's `tostring` shows it; bytes that are no UTF-8 are replaced."""
+        shown = self.call(self._tostring, value)
+        return shown.decode("utf-8", "replace") if isinstance(shown, bytes) else str(shown)
 
     def call(self, function: Function, *arguments: object) -> Any:
         """Call a function of Lua. Returns one value, or a tuple of several.
@@ -111,5 +125,8 @@ def _answering(function: Function) -> Function:
 
 def _module_text(name: bytes) -> bytes | None:
     """The text of a module; None if there is none of that name."""
-    path = MODULES / f"{name.decode('utf-8', 'replace').replace('/', '.')}.lua"
+    if not _MODULE_NAME.fullmatch(name):
+        return None
+    path = MODULES.joinpath(*name.decode().split("."))
+    path = path.with_name(f"{path.name}.lua")
     return path.read_bytes() if path.is_file() else None

@@ -11,8 +11,10 @@ from tests.programs import require_program
 
 
 @pytest.fixture(scope="session")
-def ours() -> OurLua:
-    return OurLua()
+def ours() -> Iterator[OurLua]:
+    lua = OurLua()
+    yield lua
+    lua.close()
 
 
 @pytest.fixture(scope="session")

@@ -2,28 +2,38 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 from pathlib import Path
 from types import TracebackType
 
-from iproto_server.lua.runtime import Runtime
+from iproto_server.lua.fibers import FiberRuntime, run
 
 HERE = Path(__file__).parent
 DESCRIBED = HERE / "described.lua"
 
 
 class OurLua:
-    """A LuaJIT with this project's modules."""
+    """A LuaJIT with this project's modules, whose fibers run on an event loop of its own."""
 
     def __init__(self) -> None:
-        self.runtime = Runtime()
+        self._loop = asyncio.new_event_loop()
+        self.runtime = FiberRuntime(self._loop)
         self._run = self.runtime.call(self.runtime.load(DESCRIBED.read_bytes(), b"@described.lua"))
+        self._with = self.runtime.load(
+            b"local run, text = ... return function() return run(text) end", b"=with"
+        )
 
     def run(self, snippet: str) -> str:
         """Run a chunk, and describe what it returns, or its error."""
-        described = self.runtime.call(self._run, snippet.encode())
+        run_snippet = self.runtime.call(self._with, self._run, snippet.encode())
+        [described] = self._loop.run_until_complete(run(self.runtime, run_snippet))
         assert isinstance(described, bytes)
         return described.decode()
+
+    def close(self) -> None:
+        """Close the event loop."""
+        self._loop.close()
 
 
 class TarantoolLua:

@@ -1,0 +1,245 @@
+-- The scheduler of fibers. A fiber is a coroutine that yields SUSPEND to wait; the event loop of Python calls `run_ready`
+-- for fibers that are ready, and `run_timers` when a time has come.
+--
+-- The functions of Python are `schedule()`, which has `run_ready` called soon; `set_timer(seconds)`, which has `run_timers`
+-- called after that time, in place of an earlier setting; and `log_error(text)`.
+local _, host = ...
+local timers = require('internal.timers')
+local monotonic = require('internal.timespec').monotonic
+local create, resume, yield = coroutine.create, coroutine.resume, coroutine.yield
+
+local SUSPEND, ENDED, START = {}, {}, {} -- what the coroutine of a fiber yields
+local POOL_MAX = 1000                    -- coroutines that are kept for new fibers
+local NESTING_MAX = 50                   -- fibers that are started within each other on the stack of C
+local ROUNDS_MAX, SECONDS_MAX = 50, 0.002 -- of `run_ready`, before the event loop does other work
+local SECONDS_LONGEST = 1e9              -- longer timeouts never pass
+
+local scheduler = {SUSPEND = SUSPEND, first_id = 101, monotonic = monotonic}
+local alive, last_id = {}, scheduler.first_id - 1
+local ready, head, tail, is_scheduled = {}, 1, 0, false
+local pool, pooled, nesting = {}, 0, 0
+local armed_at = math.huge
+
+-- The fiber of code that runs outside of fibers.
+local current = {id = 1, name = 'sched', status = 'running', switches = 0}
+scheduler.alive = alive
+
+function scheduler.current()
+    return current
+end
+
+-- Called with a new fiber and the one that creates it.
+scheduler.on_create = function() end
+
+-- Called with the fiber that runs from now on, and the one before it.
+scheduler.on_switch = function() end
+
+-- Called with a fiber that has ended with an error which nobody joins.
+scheduler.on_uncaught = function(_, why)
+    host.log_error(tostring(why))
+end
+
+-- Raise the error of a fiber that is cancelled.
+scheduler.raise_cancelled = function()
+    error('fiber is cancelled', 0)
+end
+
+-- -- ready fibers --
+
+local function wake(fiber)
+    if fiber.is_ready or fiber.status == 'dead' then return end
+    fiber.is_ready = true
+    tail = tail + 1
+    ready[tail] = fiber
+    if not is_scheduled then
+        is_scheduled = true
+        host.schedule()
+    end
+end
+scheduler.wake = wake
+
+-- -- the end of a fiber --
+
+local function ended(fiber, ok, ...)
+    fiber.status = 'dead'
+    alive[fiber.id] = nil
+    if fiber.is_joinable then
+        fiber.result = {n = select('#', ...) + 1, ok, ...}
+    elseif fiber.on_end then
+        fiber.on_end(fiber, ok, ...)
+    elseif not ok and not fiber.is_cancelled then
+        scheduler.on_uncaught(fiber, (...))
+    end
+    for _, each in ipairs(fiber.joiners or {}) do wake(each) end
+end
+
+local function run(fiber)
+    while true do
+        local arguments = fiber.arguments
+        fiber.arguments = nil
+        ended(fiber, pcall(fiber.call, unpack(arguments, 1, arguments.n)))
+        fiber.call = nil
+        fiber = yield(ENDED)
+    end
+end
+
+-- -- switches --
+
+local switch_to
+
+-- The coroutine of a fiber has yielded, or has ended with an error, as it never should.
+local function left(fiber, before, ok, what, other)
+    current = before
+    nesting = nesting - 1
+    scheduler.on_switch(before, fiber)
+    if not ok then error(what, 0) end
+    if what == ENDED then
+        if pooled < POOL_MAX then
+            pooled = pooled + 1
+            pool[pooled] = fiber.coroutine
+        end
+        fiber.coroutine = nil
+    elseif what == START then -- the fiber goes on when the other one, which it has started, has yielded
+        switch_to(other)
+        return switch_to(fiber)
+    elseif what ~= SUSPEND then
+        error('attempt to yield from outside a coroutine', 0)
+    end
+end
+
+function switch_to(fiber)
+    local before = current
+    current = fiber
+    nesting = nesting + 1
+    fiber.status = 'running'
+    fiber.switches = fiber.switches + 1
+    scheduler.on_switch(fiber, before)
+    return left(fiber, before, resume(fiber.coroutine, fiber))
+end
+
+-- -- new fibers --
+
+local function new(call, ...)
+    last_id = last_id + 1
+    local fiber = {
+        id = last_id, name = 'lua', status = 'suspended', switches = 0,
+        call = call, arguments = {n = select('#', ...), ...},
+    }
+    if pooled > 0 then
+        fiber.coroutine = pool[pooled]
+        pool[pooled] = nil
+        pooled = pooled - 1
+    else
+        fiber.coroutine = create(run)
+    end
+    alive[fiber.id] = fiber
+    scheduler.on_create(fiber, current)
+    return fiber
+end
+
+-- A fiber that starts when those before it have yielded.
+function scheduler.new(call, ...)
+    local fiber = new(call, ...)
+    wake(fiber)
+    return fiber
+end
+
+-- A fiber that starts at once.
+function scheduler.start(call, ...)
+    local fiber = new(call, ...)
+    if nesting < NESTING_MAX then
+        switch_to(fiber)
+    else -- not on this stack, which is near its limit
+        current.status = 'suspended'
+        yield(START, fiber)
+    end
+    return fiber
+end
+
+-- -- waiting --
+
+local function arm(wake_at)
+    if wake_at < armed_at then
+        armed_at = wake_at
+        host.set_timer(math.max(wake_at - monotonic(), 0))
+    end
+end
+
+-- Wait until the running fiber is woken, or for a time in seconds. Returns whether it was woken.
+function scheduler.suspend(timeout)
+    local fiber = current
+    fiber.status = 'suspended'
+    fiber.is_late = nil
+    if timeout and timeout < SECONDS_LONGEST then
+        timers.add(fiber, monotonic() + timeout)
+        arm(fiber.wake_at)
+    end
+    yield(SUSPEND)
+    timers.remove(fiber)
+    return not fiber.is_late
+end
+
+function scheduler.test_cancel()
+    if current.is_cancelled then scheduler.raise_cancelled() end
+end
+
+function scheduler.cancel(fiber)
+    fiber.is_cancelled = true
+    if fiber == current then scheduler.test_cancel() else wake(fiber) end
+end
+
+-- Let others run, then go on.
+function scheduler.yield()
+    wake(current)
+    scheduler.suspend()
+end
+
+-- Wait for what a function of Python begins: it is called with a function that takes (true, values …) or (false, error).
+function scheduler.await(begin, ...)
+    local fiber, answer = current, nil
+    begin(function(...)
+        answer = {n = select('#', ...), ...}
+        wake(fiber)
+    end, ...)
+    while not answer do scheduler.suspend() end
+    if not answer[1] then error(answer[2], 0) end
+    return unpack(answer, 2, answer.n)
+end
+
+-- -- what the event loop calls --
+
+function scheduler.run_ready()
+    local end_at = monotonic() + SECONDS_MAX
+    for _ = 1, ROUNDS_MAX do
+        local last = tail
+        while head <= last do
+            local fiber = ready[head]
+            ready[head] = nil
+            head = head + 1
+            fiber.is_ready = false
+            if fiber.status ~= 'dead' then switch_to(fiber) end
+            if head % 64 == 0 and monotonic() > end_at then last = 0 end
+        end
+        if head > tail then
+            head, tail, is_scheduled = 1, 0, false
+            return
+        end
+        if monotonic() > end_at then break end
+    end
+    host.schedule()
+end
+
+function scheduler.run_timers()
+    armed_at = math.huge
+    local now = monotonic()
+    local first = timers.first()
+    while first and first.wake_at <= now do
+        timers.remove(first)
+        first.is_late = true
+        wake(first)
+        first = timers.first()
+    end
+    if first then arm(first.wake_at) end
+end
+
+return scheduler
