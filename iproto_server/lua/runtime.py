@@ -127,6 +127,6 @@ def _module_text(name: bytes) -> bytes | None:
     """The text of a module; None if there is none of that name."""
     if not _MODULE_NAME.fullmatch(name):
         return None
-    path = MODULES.joinpath(*name.decode().split("."))
-    path = path.with_name(f"{path.name}.lua")
+    *folders, last = name.decode().split(".")
+    path = MODULES.joinpath(*folders, f"{last}.lua")
     return path.read_bytes() if path.is_file() else None

@@ -27,14 +27,15 @@ SNIPPETS = {
     "cancel nothing": "return fiber.cancel()",
     "join nothing": "return fiber.join()",
     "join a dead one": "return fiber.join(1)",
-    "join one that is not joinable": "local f = fiber.create(function() fiber.sleep(0.01) end) return f:join()",
+    "join one that is not joinable": "local f = fiber.create(fiber.sleep, 0.01) return f:join()",
     "joinable without a flag": "return fiber.self():set_joinable()",
     "an unknown attribute": "return fiber.self().foo",
     "an attribute cannot be set": "fiber.self().foo = 1",
     # the fiber itself
     "itself": "return type(fiber.self()), fiber.self() == fiber.self(), fiber.self():status()",
     "status": "return fiber.status(), fiber.status(fiber.self())",
-    "its id": "return fiber.id() == fiber.self():id(), type(fiber.id()), fiber.find(fiber.id()) == fiber.self()",
+    "its id": "return fiber.id() == fiber.self():id(), type(fiber.id())",
+    "found by its id": "return fiber.find(fiber.id()) == fiber.self()",
     "its name": "fiber.name('abc') return fiber.name(), fiber.self():name()",
     "a number as a name": "fiber.name(1) return fiber.name()",
     "a long name": "fiber.name(('x'):rep(300))",
@@ -54,7 +55,7 @@ SNIPPETS = {
         "local f = fiber.create(function() fiber.sleep(0.01) end)"
         " return fiber.find(f:id()) == f, f:name(), f:status()"
     ),
-    "arguments": "local t = {} fiber.create(function(...) t = {n = select('#', ...), ...} end, 1, nil, 3) return t",
+    "arguments": "local t fiber.create(function(...) t = {select('#', ...), ...} end, 1, nil, 3) return t",
     "created ones run at once": (
         "local s = '' fiber.create(function() s = s .. 'a' fiber.yield() s = s .. 'b' end)"
         " s = s .. 'c' fiber.yield() return s .. 'd'"
@@ -64,7 +65,7 @@ SNIPPETS = {
         " local before = s fiber.yield() return before, s"
     ),
     "deep nesting": (
-        "local d = 0 local function go(n) if n > 0 then fiber.create(function() d = d + 1 go(n - 1) end) end end"
+        "local d = 0 local function go(n) d = d + 1 if n > 1 then fiber.create(go, n - 1) end end"
         " go(1000) return d"
     ),
     "join": (
@@ -140,11 +141,12 @@ SNIPPETS = {
     "a negative size": "return fiber.channel(-1)",
     "a size that is no number": "return fiber.channel('a')",
     "put nothing": "return fiber.channel(1):put()",
-    "put nil": "local c = fiber.channel(1) return c:put(nil), c:count(), select('#', c:get()), c:count()",
+    "put nil": "local c = fiber.channel(1) return c:put(nil), c:count(), c:get(), c:count()",
     "messages in order": (
-        "local c = fiber.channel(3) for i = 1, 3 do c:put(i) end return c:put(4, 0), c:get(), c:get(), c:get(), c:get(0)"
+        "local c = fiber.channel(3) for i = 1, 3 do c:put(i) end"
+        " return c:put(4, 0), c:get(), c:get(), c:get(), c:get(0)"
     ),
-    "a channel that is full": "local c = fiber.channel(1) return c:put(1), c:put(2, 0.001), c:get(), c:get(0)",
+    "a channel that is full": "local c = fiber.channel(1) return c:put(1), c:put(2, 0.01), c:get(), c:get(0)",
     "a channel that is closed": (
         "local c = fiber.channel(1) c:put(5) c:close() return c:get(), c:is_closed(), c:put(1), c:count()"
     ),
@@ -165,8 +167,8 @@ SNIPPETS = {
         " return got"
     ),
     "a writer hears of the end": (
-        "local c, put = fiber.channel(), 1 fiber.create(function() put = c:put(1) end) c:close() fiber.yield()"
-        " return put"
+        "local c, put = fiber.channel(), 1 fiber.create(function() put = c:put(1) end)"
+        " c:close() fiber.yield() return put"
     ),
 }
 
