@@ -17,5 +17,6 @@
 #include "facade/facade.h"
 #include "wire/wire.h"
 #include "requests/requests.h"
+#include "lua/lua.h"
 
 #endif

@@ -40,6 +40,7 @@ static PyMethodDef functions[] = {
     {"map_count", native_map_count, METH_O, "The number of pairs that a map claims to have."},
     {"array_header", native_array_header, METH_O, "The bytes in front of an array's items."},
     {"map_header", native_map_header, METH_O, "The bytes in front of a map's pairs."},
+    {"load_lua", native_load_lua, METH_O, "Find LuaJIT's functions."},
     METHOD("memory_outside", native_memory_outside, "Count memory outside of the engine."),
     {NULL},
 };

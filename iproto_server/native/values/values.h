@@ -83,6 +83,9 @@ PyObject *unpack_array(PyObject *raw); /* the same; a list */
 int write_value(Buffer *buffer, PyObject *value, int depth);
 int write_sequence(Buffer *buffer, PyObject *sequence, int depth);
 int write_unsigned(Buffer *buffer, uint64_t value);
+int write_negative(Buffer *buffer, int64_t value);
+int write_float(Buffer *buffer, double number);
+int write_string(Buffer *buffer, const void *data, Py_ssize_t size);
 int write_array_header(Buffer *buffer, uint64_t count);
 int write_map_header(Buffer *buffer, uint64_t pairs);
 int refuse_value(Buffer *buffer, const char *code, const char *text); /* with a BoxError */

@@ -39,7 +39,7 @@ int write_unsigned(Buffer *buffer, uint64_t value)
 
 static int write_by_python(Buffer *buffer, PyObject *value, int depth);
 
-static int write_negative(Buffer *buffer, int64_t value)
+int write_negative(Buffer *buffer, int64_t value)
 {
     if (value >= -0x20)
         return write_headed(buffer, (uint8_t)value, 0, 0);
@@ -80,7 +80,7 @@ static inline int write_integer(Buffer *buffer, PyObject *number, int depth)
     return 1;
 }
 
-static int write_float(Buffer *buffer, double number)
+int write_float(Buffer *buffer, double number)
 {
     uint8_t *at = buffer_grow(buffer, 9);
     if (!at)
@@ -123,7 +123,7 @@ static int write_bytes(Buffer *buffer, const void *data, Py_ssize_t size)
     return done == 1 ? buffer_append(buffer, data, size) : done;
 }
 
-static int write_text_of(Buffer *buffer, const void *data, Py_ssize_t size)
+int write_string(Buffer *buffer, const void *data, Py_ssize_t size)
 {
     int done = write_size(buffer, (uint64_t)size, 0xa0, 0x1f, 0xd9, 0xda);
     return done == 1 ? buffer_append(buffer, data, size) : done;
@@ -145,7 +145,7 @@ static int write_text(Buffer *buffer, PyObject *text)
         Py_ssize_t size = PyUnicode_GET_LENGTH(text);
         if (size < 0x20)
             return write_short_text(buffer, text, size);
-        return write_text_of(buffer, PyUnicode_1BYTE_DATA(text), size);
+        return write_string(buffer, PyUnicode_1BYTE_DATA(text), size);
     }
     PyObject *encoded = PyUnicode_AsEncodedString(text, "utf-8", "surrogateescape");
     if (!encoded) {
@@ -154,7 +154,7 @@ static int write_text(Buffer *buffer, PyObject *text)
         PyErr_Clear();
         return refuse_value(buffer, "PROC_LUA", "a string that has no UTF-8 form cannot be packed");
     }
-    int done = write_text_of(buffer, PyBytes_AS_STRING(encoded), PyBytes_GET_SIZE(encoded));
+    int done = write_string(buffer, PyBytes_AS_STRING(encoded), PyBytes_GET_SIZE(encoded));
     Py_DECREF(encoded);
     return done;
 }

@@ -1,0 +1,22 @@
+/* The functions of LuaJIT, found in lupa's module. */
+#define _GNU_SOURCE
+#include "lua_api.h"
+
+#include <dlfcn.h>
+
+#define DEFINE(type, name, parameters) type(*name) parameters;
+LUA_API_FUNCTIONS(DEFINE)
+#undef DEFINE
+
+const char *lua_api_load(const char *path)
+{
+    void *library = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
+    if (!library)
+        return path;
+#define FIND(type, name, parameters)                   \
+    if (!(*(void **)&name = dlsym(library, #name))) \
+        return #name;
+    LUA_API_FUNCTIONS(FIND)
+#undef FIND
+    return NULL;
+}

@@ -1,0 +1,64 @@
+/* LuaJIT's C API, whose functions lupa's module exports. They are looked up at run time: no header of LuaJIT is needed, and
+ * the compiled module loads where there is no lupa.
+ *
+ * Source: https://luajit.org/ and https://www.lua.org/manual/5.1/manual.html#3
+ */
+#ifndef IPROTO_SERVER_LUA_API_H
+#define IPROTO_SERVER_LUA_API_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct lua_State lua_State;
+typedef int (*lua_CFunction)(lua_State *);
+
+enum { LUA_REGISTRYINDEX = -10000, LUA_MULTRET = -1 };
+enum {
+    LUA_TNONE = -1, LUA_TNIL, LUA_TBOOLEAN, LUA_TLIGHTUSERDATA, LUA_TNUMBER, LUA_TSTRING, LUA_TTABLE, LUA_TFUNCTION,
+    LUA_TUSERDATA, LUA_TTHREAD, LUA_TPROTO, LUA_TCDATA,
+};
+
+/* FUNCTION(type, name, parameters) for each function that is used. */
+#define LUA_API_FUNCTIONS(FUNCTION)                                            \
+    FUNCTION(int, lua_gettop, (lua_State *))                                   \
+    FUNCTION(void, lua_settop, (lua_State *, int))                             \
+    FUNCTION(void, lua_pushvalue, (lua_State *, int))                          \
+    FUNCTION(int, lua_checkstack, (lua_State *, int))                          \
+    FUNCTION(int, lua_type, (lua_State *, int))                                \
+    FUNCTION(double, lua_tonumber, (lua_State *, int))                         \
+    FUNCTION(int, lua_toboolean, (lua_State *, int))                           \
+    FUNCTION(const char *, lua_tolstring, (lua_State *, int, size_t *))        \
+    FUNCTION(const void *, lua_topointer, (lua_State *, int))                  \
+    FUNCTION(size_t, lua_objlen, (lua_State *, int))                           \
+    FUNCTION(void, lua_pushnil, (lua_State *))                                 \
+    FUNCTION(void, lua_pushnumber, (lua_State *, double))                      \
+    FUNCTION(void, lua_pushboolean, (lua_State *, int))                        \
+    FUNCTION(void, lua_pushlstring, (lua_State *, const char *, size_t))       \
+    FUNCTION(void, lua_pushcclosure, (lua_State *, lua_CFunction, int))        \
+    FUNCTION(void, lua_createtable, (lua_State *, int, int))                   \
+    FUNCTION(void, lua_getfield, (lua_State *, int, const char *))             \
+    FUNCTION(void, lua_setfield, (lua_State *, int, const char *))             \
+    FUNCTION(void, lua_rawget, (lua_State *, int))                             \
+    FUNCTION(void, lua_rawset, (lua_State *, int))                             \
+    FUNCTION(void, lua_rawgeti, (lua_State *, int, int))                       \
+    FUNCTION(void, lua_rawseti, (lua_State *, int, int))                       \
+    FUNCTION(int, lua_next, (lua_State *, int))                                \
+    FUNCTION(int, lua_getmetatable, (lua_State *, int))                        \
+    FUNCTION(int, lua_setmetatable, (lua_State *, int))                        \
+    FUNCTION(void, lua_call, (lua_State *, int, int))                          \
+    FUNCTION(int, lua_pcall, (lua_State *, int, int, int))                     \
+    FUNCTION(int, lua_error, (lua_State *))                                    \
+    FUNCTION(void, lua_concat, (lua_State *, int))                             \
+    FUNCTION(void, luaL_where, (lua_State *, int))                             \
+    FUNCTION(int, luaL_ref, (lua_State *, int))                                \
+    FUNCTION(void, luaL_unref, (lua_State *, int, int))
+
+#define DECLARE(type, name, parameters) extern type(*name) parameters;
+LUA_API_FUNCTIONS(DECLARE)
+#undef DECLARE
+
+/* Look the functions up in the library with a path, which is loaded already. Returns the name of what is missing; NULL if
+ * nothing is. */
+const char *lua_api_load(const char *path);
+
+#endif

@@ -1,0 +1,120 @@
+/* MessagePack as values of Lua. */
+#include "../native.h"
+
+/* Integers from here on are cdata, others numbers: those have 53 bits. */
+static const uint64_t NUMBER_END = 100000000000000;
+
+/* Push a new integer of 64 bits. */
+static void push_int64(lua_State *lua, int make, uint64_t value)
+{
+    lua_rawgeti(lua, LUA_REGISTRYINDEX, make);
+    lua_call(lua, 0, 1);
+    memcpy((void *)(uintptr_t)lua_topointer(lua, -1), &value, sizeof value);
+}
+
+static void push_unsigned(lua_State *lua, uint64_t value)
+{
+    if (value < NUMBER_END)
+        lua_pushnumber(lua, (double)value);
+    else
+        push_int64(lua, lua_values.new_uint64, value);
+}
+
+static void push_signed(lua_State *lua, int64_t value)
+{
+    if (value > -(int64_t)NUMBER_END && value < (int64_t)NUMBER_END)
+        lua_pushnumber(lua, (double)value);
+    else
+        push_int64(lua, lua_values.new_int64, (uint64_t)value);
+}
+
+static void push_numeric(lua_State *lua, uint8_t first, uint64_t bits)
+{
+    float single;
+    double number;
+    uint32_t low = (uint32_t)bits;
+    switch (first) {
+    case 0xca: memcpy(&single, &low, sizeof single); lua_pushnumber(lua, (double)single); break;
+    case 0xcb: memcpy(&number, &bits, sizeof number); lua_pushnumber(lua, number); break;
+    case 0xd0: lua_pushnumber(lua, (int8_t)bits); break;
+    case 0xd1: lua_pushnumber(lua, (int16_t)bits); break;
+    case 0xd2: lua_pushnumber(lua, (int32_t)bits); break;
+    case 0xd3: push_signed(lua, (int64_t)bits); break;
+    default: push_unsigned(lua, bits);
+    }
+}
+
+static Position push_array(lua_State *lua, Position at, Position end, uint64_t count)
+{
+    lua_createtable(lua, (int)count, 0);
+    for (uint64_t place = 1; place <= count; place++) {
+        at = lua_decode(lua, at, end);
+        lua_rawseti(lua, -2, (int)place);
+    }
+    lua_rawgeti(lua, LUA_REGISTRYINDEX, lua_values.array_mt);
+    lua_setmetatable(lua, -2);
+    return at;
+}
+
+static Position push_map(lua_State *lua, Position at, Position end, uint64_t pairs)
+{
+    lua_createtable(lua, 0, (int)pairs);
+    for (; pairs; pairs--) {
+        at = lua_decode(lua, at, end);
+        at = lua_decode(lua, at, end);
+        lua_rawset(lua, -3);
+    }
+    lua_rawgeti(lua, LUA_REGISTRYINDEX, lua_values.map_mt);
+    lua_setmetatable(lua, -2);
+    return at;
+}
+
+static void push_extension(lua_State *lua, Position at, Position end)
+{
+    lua_rawgeti(lua, LUA_REGISTRYINDEX, lua_values.decode_extension);
+    lua_pushlstring(lua, (const char *)at, (size_t)(end - at));
+    lua_call(lua, 1, 1);
+}
+
+/* Push a value that has a size or a number of values in its head. */
+static Position push_sized(lua_State *lua, Position at, Position end)
+{
+    Position body;
+    uint64_t size, values;
+    if (!msgpack_head(at, end, &body, &size, &values))
+        return NULL;
+    uint8_t first = *at;
+    if ((first & 0xf0) == 0x90 || first == 0xdc || first == 0xdd)
+        return push_array(lua, body, end, values);
+    if ((first & 0xf0) == 0x80 || first == 0xde || first == 0xdf)
+        return push_map(lua, body, end, values / 2);
+    int is_text = (first & 0xe0) == 0xa0 || (first >= 0xd9 && first <= 0xdb) || (first >= 0xc4 && first <= 0xc6);
+    if (is_text)
+        lua_pushlstring(lua, (const char *)body, size);
+    else
+        push_extension(lua, at, body + size);
+    return body + size;
+}
+
+Position lua_decode(lua_State *lua, Position at, Position end)
+{
+    uint8_t first = *at;
+    lua_checkstack(lua, 8);
+    if (first < 0x80 || first >= 0xe0) {
+        lua_pushnumber(lua, (int8_t)first);
+        return at + 1;
+    }
+    if (first == 0xc0) {
+        lua_rawgeti(lua, LUA_REGISTRYINDEX, lua_values.null);
+        return at + 1;
+    }
+    if (first == 0xc2 || first == 0xc3) {
+        lua_pushboolean(lua, first == 0xc3);
+        return at + 1;
+    }
+    if (first < 0xca || first > 0xd3)
+        return push_sized(lua, at, end);
+    int width = 1 << (first & 3); /* the heads of numbers are in this order */
+    push_numeric(lua, first, big_endian(at + 1, width));
+    return at + 1 + width;
+}
