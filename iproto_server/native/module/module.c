@@ -2,7 +2,7 @@
 #include "../native.h"
 
 /* The same number as in native/__init__.py: it changes when functions or types do, or what they are given. */
-#define INTERFACE 33
+#define INTERFACE 34
 
 #ifndef FINGERPRINT
 #define FINGERPRINT "" /* of the sources; setup.py defines it */
