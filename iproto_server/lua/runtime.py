@@ -10,6 +10,11 @@ from collections.abc import Callable, Mapping
 from importlib.resources import files
 from typing import Any, Final
 
+from iproto_server.lua.errors import HostError
+from iproto_server.lua.functions import FUNCTIONS
+
+__all__ = ["HostError", "LuaIsMissing", "Runtime"]
+
 MODULES: Final = files("iproto_server.lua") / "modules"
 """One file for each module that `require` finds without a path."""
 
@@ -27,10 +32,6 @@ class LuaIsMissing(Exception):
     """LuaJIT is not installed, or lupa has none for this platform."""
 
 
-class HostError(Exception):
-    """An error of a function of Python, with the message that Lua code gets."""
-
-
 def _luajit() -> Any:
     try:
         from lupa import luajit21
@@ -43,8 +44,8 @@ class Runtime:
     """A LuaJIT.
 
     Parameters:
-        functions: functions of Python that modules may call, by name. Their arguments are bytes, numbers,
-            booleans, None and Lua objects; a `HostError` becomes an error of Lua.
+        functions: functions of Python that modules may call, by name, beside `FUNCTIONS`. Their arguments are
+            bytes, numbers, booleans, None and Lua objects; a `HostError` becomes an error of Lua.
 
     Attributes:
         host: the functions as a table of Lua, whose functions raise errors.
@@ -64,7 +65,8 @@ class Runtime:
             register_builtins=False,
         )
         self._lua.execute(b"python, package.loaded.python = nil, nil")
-        host = self._lua.table_from({name.encode(): _answering(each) for name, each in functions.items()})
+        available = {**FUNCTIONS, **functions}
+        host = self._lua.table_from({name.encode(): _answering(each) for name, each in available.items()})
         self._load: Function = self._lua.eval(b"function(text, name) return loadstring(text, name) end")
         self._tostring: Function = self._lua.eval(b"tostring")
         self._require: Function = self._lua.eval(b"function(name) return require(name) end")

@@ -27,4 +27,7 @@ for _, name in ipairs{'table', 'string'} do
     if text then assert(loadstring(text, '@builtin/' .. name .. '.lua'))(name, host) end
 end
 
+-- Modules that are global as well.
+utf8 = require('utf8')
+
 return host

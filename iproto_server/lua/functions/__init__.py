@@ -1,0 +1,11 @@
+"""Functions of Python for modules of Lua, which call them as `host.NAME(...)`. Texts are bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from iproto_server.lua.functions import digest, unicode_text
+
+FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {**unicode_text.FUNCTIONS, **digest.FUNCTIONS}
+"""All of them, by name."""

@@ -1,0 +1,3 @@
+"""Hash functions for `digest.lua` and `crypto.lua`."""
+from __future__ import annotations
+FUNCTIONS = {}
