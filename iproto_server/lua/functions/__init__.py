@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from iproto_server.lua.functions import digest, unicode_text
+from iproto_server.lua.functions import digest, error_number, process, unicode_text
 
-FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {**unicode_text.FUNCTIONS, **digest.FUNCTIONS}
+FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
+    **digest.FUNCTIONS,
+    **error_number.FUNCTIONS,
+    **process.FUNCTIONS,
+    **unicode_text.FUNCTIONS,
+}
 """All of them, by name."""

@@ -27,7 +27,8 @@ for _, name in ipairs{'table', 'string'} do
     if text then assert(loadstring(text, '@builtin/' .. name .. '.lua'))(name, host) end
 end
 
--- Modules that are global as well.
+-- Globals that need no `require`.
 utf8 = require('utf8')
+_TARANTOOL = require('tarantool').version
 
 return host
