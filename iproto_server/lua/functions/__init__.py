@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from iproto_server.lua.functions import digest, error_number, process, unicode_text
+from iproto_server.lua.functions import cipher, digest, error_number, process, unicode_text
 
 FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
+    **cipher.FUNCTIONS,
     **digest.FUNCTIONS,
     **error_number.FUNCTIONS,
     **process.FUNCTIONS,

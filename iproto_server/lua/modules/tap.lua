@@ -190,7 +190,7 @@ local function new_test(parent, name, fun, ...)
         failed = 0,
         planned = 0,
         trace = parent == nil and true or parent ~= nil and parent.trace,
-        strict = parent ~= nil and parent.strict or false,
+        strict = false,
     }, test_mt)
     if fun == nil then return test end
     test:diag('%s', test.name)

@@ -1,0 +1,121 @@
+"""Symmetric ciphers of OpenSSL for `crypto.lua`, through `ctypes`.
+
+The library is the one that Python's own `_hashlib` uses. Lua code knows a running cipher by a number.
+
+Source: OpenSSL's C API, `openssl/evp.h`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import ctypes.util
+import importlib
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from typing import Any, Final
+
+from iproto_server.lua.errors import HostError
+
+_ERROR_SIZE: Final = 256
+_BLOCK_MAX: Final = 32
+
+
+def _candidates() -> Iterator[str]:
+    """Paths of libraries that have or load libcrypto."""
+    path = getattr(importlib.import_module("_hashlib"), "__file__", None)
+    if path:
+        yield path
+    found = ctypes.util.find_library("crypto")
+    if found:
+        yield found
+
+
+@cache
+def _crypto() -> ctypes.CDLL:
+    for path in _candidates():
+        library = ctypes.CDLL(path)
+        if hasattr(library, "EVP_CIPHER_CTX_new"):
+            break
+    else:
+        raise HostError("ciphers need OpenSSL's library libcrypto, which was not found")
+    pointer, text, number = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int
+    size = ctypes.POINTER(number)
+    library.EVP_get_cipherbyname.restype = pointer
+    library.EVP_get_cipherbyname.argtypes = [text]
+    library.EVP_CIPHER_CTX_new.restype = pointer
+    library.EVP_CIPHER_CTX_free.argtypes = [pointer]
+    library.EVP_CipherInit_ex.argtypes = [pointer, pointer, pointer, text, text, number]
+    library.EVP_CipherUpdate.argtypes = [pointer, text, size, text, number]
+    library.EVP_CipherFinal_ex.argtypes = [pointer, text, size]
+    library.ERR_get_error.restype = ctypes.c_ulong
+    library.ERR_error_string_n.argtypes = [ctypes.c_ulong, text, ctypes.c_size_t]
+    return library
+
+
+def _error() -> bytes:
+    """The text of the first error of OpenSSL since the last one; the others are forgotten."""
+    crypto = _crypto()
+    text = ctypes.create_string_buffer(_ERROR_SIZE)
+    crypto.ERR_error_string_n(crypto.ERR_get_error(), text, _ERROR_SIZE)
+    crypto.ERR_clear_error()
+    return b"OpenSSL error: " + text.value
+
+
+_running: Final[dict[int, int]] = {}
+_numbers: Final = itertools.count(1)
+
+
+def cipher_begin(name: bytes, key: bytes, iv: bytes, encrypts: bool) -> tuple[int | None, bytes | None]:
+    """Begin to encrypt or decrypt.
+
+    Parameters:
+        name: OpenSSL's name of the cipher and its mode, as `AES-128-CBC`.
+        key: the key, of the cipher's size.
+        iv: the initialization vector, of the cipher's size.
+        encrypts: whether to encrypt.
+
+    Returns:
+        A number for the other functions, or None and the error's message.
+    """
+    crypto = _crypto()
+    context = crypto.EVP_CIPHER_CTX_new()
+    cipher = crypto.EVP_get_cipherbyname(name)
+    if not cipher or crypto.EVP_CipherInit_ex(context, cipher, None, key, iv, int(encrypts)) != 1:
+        crypto.EVP_CIPHER_CTX_free(context)
+        return None, _error()
+    number = next(_numbers)
+    _running[number] = context
+    return number, None
+
+
+def cipher_update(number: int, text: bytes) -> bytes:
+    """Give more of the text. Returns what is ready of the result."""
+    result, size = ctypes.create_string_buffer(len(text) + _BLOCK_MAX), ctypes.c_int()
+    if _crypto().EVP_CipherUpdate(_running[number], result, ctypes.byref(size), text, len(text)) != 1:
+        raise HostError(_error().decode())
+    return result.raw[: size.value]
+
+
+def cipher_end(number: int) -> tuple[bytes | None, bytes | None]:
+    """End. Returns the rest of the result, or None and the error's message."""
+    result, size = ctypes.create_string_buffer(_BLOCK_MAX), ctypes.c_int()
+    ended = _crypto().EVP_CipherFinal_ex(_running[number], result, ctypes.byref(size)) == 1
+    message = None if ended else _error()
+    cipher_free(number)
+    return (result.raw[: size.value] if ended else None), message
+
+
+def cipher_free(number: int) -> None:
+    """Give up without an end; nothing happens after an end."""
+    context = _running.pop(number, None)
+    if context is not None:
+        _crypto().EVP_CIPHER_CTX_free(context)
+
+
+FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
+    "cipher_begin": cipher_begin,
+    "cipher_end": cipher_end,
+    "cipher_free": cipher_free,
+    "cipher_update": cipher_update,
+}
