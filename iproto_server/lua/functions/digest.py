@@ -14,7 +14,7 @@ import google_crc32c
 from iproto_server.lua.errors import HostError
 
 _INVERTED: Final = 0xFFFFFFFF
-_LINE: Final = 72
+_LINE: Final = 54  # bytes, which make 72 characters
 _STANDARD: Final = bytes.maketrans(b"-_", b"+/")
 _NO_BASE64: Final = bytes(
     byte for byte in range(256) if not chr(byte).isascii() or not (chr(byte).isalnum() or byte in b"+/-_")
@@ -56,7 +56,8 @@ def keyed_digest(method: bytes, key: bytes, text: bytes) -> bytes:
 
 def crc32c(value: int, text: bytes) -> int:
     """Continue a CRC-32C, without its first and last inversion."""
-    return google_crc32c.extend(value ^ _INVERTED, text) ^ _INVERTED
+    extended: int = google_crc32c.extend(value ^ _INVERTED, text)
+    return extended ^ _INVERTED
 
 
 def pbkdf2(password: bytes, salt: bytes, iterations: int, size: int) -> bytes:
@@ -77,16 +78,16 @@ def base64_encode(text: bytes, padded: bool, wrapped: bool, urlsafe: bool) -> by
     Parameters:
         text: the text.
         padded: whether `=` fills the last four characters.
-        wrapped: whether each 72 characters end in a newline.
+        wrapped: whether a newline follows each 54 bytes.
         urlsafe: whether `-` and `_` stand for `+` and `/`.
     """
-    encoded = base64.urlsafe_b64encode(text) if urlsafe else base64.b64encode(text)
-    if not padded:
-        encoded = encoded.rstrip(b"=")
-    if not wrapped:
-        return encoded
-    lines = (encoded[start : start + _LINE] for start in range(0, len(encoded), _LINE))
-    return b"".join(line + b"\n" if len(line) == _LINE else line for line in lines)
+    encode = base64.urlsafe_b64encode if urlsafe else base64.b64encode
+    if wrapped:
+        parts = (text[start : start + _LINE] for start in range(0, len(text), _LINE))
+        encoded = b"".join(encode(part) + b"\n" if len(part) == _LINE else encode(part) for part in parts)
+    else:
+        encoded = encode(text)
+    return encoded if padded else encoded.rstrip(b"=")
 
 
 def base64_decode(text: bytes) -> bytes:

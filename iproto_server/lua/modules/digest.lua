@@ -4,6 +4,7 @@ local _, host = ...
 local ffi = require('ffi')
 local bit = require('bit')
 local crypto = require('crypto')
+local argument = require('internal.argument')
 local murmur = require('internal.murmur')
 
 local METHODS = {'md4', 'md5', 'sha1', 'sha224', 'sha256', 'sha384', 'sha512'}
@@ -51,10 +52,12 @@ digest.crc32 = setmetatable({
     end,
 })
 
--- The C type's value of a number, as an error of the public function's argument if it is none.
+-- The C type's value of a number; anything else is an error of the public function that calls this.
 local function converted(ctype, value, place)
-    if type(value) ~= 'number' and type(value) ~= 'cdata' then
-        error(("bad argument #%d to '?' (cannot convert '%s' to '%s')"):format(place, type(value), ctype), 0)
+    local kind = type(value)
+    if kind == 'boolean' then return ffi.cast(ctype, value and 1 or 0) end
+    if kind ~= 'number' and kind ~= 'cdata' then
+        argument.refuse(place, ("cannot convert '%s' to '%s'"):format(kind, ctype), 1)
     end
     return ffi.cast(ctype, value)
 end
@@ -105,6 +108,7 @@ function digest.base64_decode(text)
     return (host.base64_decode(text))
 end
 
+-- As in Tarantool 2.6, the password and the salt end at their first byte 0.
 function digest.pbkdf2(pass, salt, iters, digest_len)
     if type(pass) ~= 'string' or type(salt) ~= 'string' then
         error('Usage: digest.pbkdf2(pass, salt[,iters][,digest_len])')
@@ -115,13 +119,12 @@ function digest.pbkdf2(pass, salt, iters, digest_len)
     if digest_len > PBKDF2_SIZE_MAX then error('too big digest size') end
     iters, digest_len = math.floor(iters), math.floor(digest_len)
     if iters < 1 or digest_len < 0 then return nil end
-    return (host.pbkdf2(pass, salt, iters, digest_len))
+    return (host.pbkdf2(pass:match('^%Z*'), salt:match('^%Z*'), iters, digest_len))
 end
 
 function digest.pbkdf2_hex(pass, salt, iters, digest_len)
     if type(pass) ~= 'string' or type(salt) ~= 'string' then error('Usage: digest.pbkdf2_hex(pass, salt)') end
-    local key = digest.pbkdf2(pass, salt, iters, digest_len)
-    return key:hex()
+    return string.hex(digest.pbkdf2(pass, salt, iters, digest_len))
 end
 
 return digest

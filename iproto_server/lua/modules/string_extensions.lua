@@ -43,8 +43,8 @@ end
 function string.split(text, separator, limit)
     if type(text) ~= 'string' then refuse(1, 'string.split', 'string', text) end
     if separator ~= nil and type(separator) ~= 'string' then refuse(2, 'string.split', 'string', separator) end
-    if separator == '' then error(format(WRONG, 2, 'string.split', 'non-empty string', 'empty string'), 3) end
     if limit ~= nil and not is_count(limit) then refuse(3, 'string.split', 'positive integer', limit) end
+    if separator == '' then error(format(WRONG, 2, 'string.split', 'non-empty string', 'empty string'), 3) end
     limit = limit or math.huge
     if separator then return split_at(text, separator, limit) end
     return split_at_space(text, limit)
@@ -79,30 +79,32 @@ local function range(size, from, to)
     return from, min(to, size)
 end
 
-local function check_positions(name, from, to)
-    if from ~= nil and type(from) ~= 'number' then
-        error(format(WRONG, 3, name, 'integer', type(from)), 3)
-    end
-    if to ~= nil and type(to) ~= 'number' then error(format(WRONG, 4, name, 'integer', type(to)), 3) end
+-- Whether a part of a text begins after `offset` bytes, whose fraction does not count.
+local function is_part(text, part, offset)
+    offset = offset < 0 and ceil(offset) or floor(offset)
+    return offset >= 0 and sub(text, offset + 1, offset + #part) == part
 end
 
 function string.startswith(text, head, from, to)
     if type(text) ~= 'string' then refuse(1, 'string.startswith', 'string', text) end
     if type(head) ~= 'string' then refuse(2, 'string.startswith', 'string', head) end
-    check_positions('string.startswith', from, to)
+    if from ~= nil and type(from) ~= 'number' then refuse(3, 'string.startswith', 'integer', from) end
+    if to ~= nil and type(to) ~= 'number' then refuse(4, 'string.startswith', 'integer', to) end
     if head == '' then return true end
     from, to = range(#text, from, to)
-    if to - from + 1 < #head or from < 1 then return false end
-    return sub(text, from, from + #head - 1) == head
+    return to - from + 1 >= #head and is_part(text, head, from - 1)
 end
 
+-- As in Tarantool, errors of the positions and of the second argument name the type of the first one.
 function string.endswith(inp, tail, from, to)
-    check_positions('string.endswith', from, to)
     local tail_size, size = #tail, #inp
-    if tail_size == 0 then return true end
+    if type(inp) ~= 'string' then refuse(1, 'string.endswith', 'string', inp) end
+    if type(tail) ~= 'string' then refuse(2, 'string.endswith', 'string', inp) end
+    if from ~= nil and type(from) ~= 'number' then refuse(3, 'string.endswith', 'integer', inp) end
+    if to ~= nil and type(to) ~= 'number' then refuse(4, 'string.endswith', 'integer', inp) end
+    if tail == '' then return true end
     from, to = range(size, from, to)
-    if to - from + 1 < tail_size or to < tail_size then return false end
-    return sub(inp, to - tail_size + 1, to) == tail
+    return to - from + 1 >= tail_size and is_part(inp, tail, to - tail_size)
 end
 
 local HEX = {}
@@ -127,6 +129,7 @@ local function define_strip(name, left, right)
     local full_name = 'string.' .. name
     string[name] = function(text, characters)
         if type(text) ~= 'string' then refuse(1, full_name, 'string', text) end
+        if text == '' then return text end
         if characters ~= nil and type(characters) ~= 'string' then refuse(2, full_name, 'string', characters) end
         characters = characters or SPACE
         local first, last = 1, #text

@@ -1,9 +1,10 @@
 -- Tarantool's module uri: parse and format. Percent signs are not decoded.
--- On purpose different: a text that looks like a scheme with `://`, but has no valid host behind it, is a host with a
--- path; Tarantool mixes fields of both.
+-- On purpose different: a text with `://` that has no valid host behind it, and `unix/:` with an invalid path, are a
+-- host with a path, where Tarantool mixes fields of both. A text that begins with `@` is invalid, and a login that
+-- looks like an address is no `ipv4`.
 local NAME = "[%w!$%%&'()*+,%-.;=_~]"
 local PATH = "[%w!$%%&'()*+,%-.;=_~/:@|]"
-local UNIX = "[%w!$%%&'()*+,%-.;=_~/@]"
+local UNIX = "[%w!$%%&'()*+,%-.;=_~@/]"
 local QUERY = "[%w!$%%&'()*+,%-.;=_~/:@|?]"
 local IPV4 = '^%d%d?%d?%.%d%d?%d?%.%d%d?%d?%.%d%d?%d?$'
 
@@ -19,9 +20,10 @@ local function parse_tail(text, place, fields)
 end
 
 local function is_ipv6(text)
-    local groups, last = text:match('^([%x:]*:)([^:]*)$')
-    if not groups or groups:find('%x%x%x%x%x') then return false end
-    return last:find('^%x?%x?%x?%x?$') ~= nil or last:find(IPV4) ~= nil
+    local mapped = text:match('^::ffff:(.*%..*)$')
+    if mapped then return mapped:find(IPV4) ~= nil end
+    local _, colons = text:gsub(':', '')
+    return text:find('^[%x:]+$') ~= nil and colons >= 1 and colons <= 8 and not text:find('%x%x%x%x%x')
 end
 
 -- The host, what follows it, and the place after them.
@@ -51,7 +53,7 @@ end
 -- The path of a unix socket, which a path of its own may follow.
 local function parse_unix(text, place, fields)
     local socket, after = text:match('^unix/:(/' .. UNIX .. '*)()', place)
-    if not socket then return nil end
+    if not socket or socket:find('//', 1, true) or socket:sub(-1) == '/' then return nil end
     fields.host, fields.service, fields.unix = 'unix/', socket, socket
     if text:sub(after, after) == ':' then
         local path, after_path = text:match('^(/' .. PATH .. '*)()', after + 1)
@@ -62,7 +64,7 @@ local function parse_unix(text, place, fields)
 end
 
 -- What comes after a scheme. Returns the fields, or nil if it is invalid.
-local function parse_location(text, place)
+local function parse_location(text, place, has_scheme)
     local user = {}
     local login, after_login = text:match('^(' .. NAME .. '+)@()', place)
     if login then
@@ -71,8 +73,8 @@ local function parse_location(text, place)
         local name, password, after = text:match('^(' .. NAME .. '+):(' .. NAME .. '*)@()', place)
         if name then user.login, user.password, place = name, password, after end
     end
-    local socket = user.login and text:match('^(/' .. PATH .. '*)$', place)
-    if socket then
+    local socket = user.login and not has_scheme and text:match('^(/' .. PATH .. '*)$', place)
+    if socket and socket:sub(1, 2) ~= '//' then
         user.host, user.service, user.unix = 'unix/', socket, socket
         return user
     end
@@ -101,12 +103,12 @@ function uri.parse(text)
     end
     text = text:match('^%Z*')
     if text:find('^%d+$') then return {service = text} end
-    if text == '' then return nil end
+    if text == '' or text:find('%%[^%x%%]') or text:find('%%$') then return nil end
     if text:find('^[/?#]') then return parse_local(text) end
     local scheme = text:match('^(%a[%w+.%-]*):/')
     local fields
-    if scheme and text:sub(#scheme + 1, #scheme + 3) == '://' then fields = parse_location(text, #scheme + 4) end
-    fields = fields or parse_location(text, 1)
+    if scheme and text:sub(#scheme + 1, #scheme + 3) == '://' then fields = parse_location(text, #scheme + 4, true) end
+    fields = fields or parse_location(text, 1, false)
     if fields then fields.scheme = scheme end
     return fields
 end
@@ -115,20 +117,24 @@ end
 local function part(uri, name, before, after)
     local value = uri[name]
     if value == nil then return '' end
-    if type(value) ~= 'string' then
-        error(("cannot convert '%s' to 'const char *'"):format(type(value)), 3)
-    end
+    if type(value) ~= 'string' then error(("cannot convert '%s' to 'const char *'"):format(type(value))) end
+    if value == '' then return '' end
     return before .. value .. after
 end
 
-function uri.format(uri, with_password) -- luacheck: ignore uri
-    local login = part(uri, 'login', '', '')
-    if uri.login ~= nil then
-        local password = with_password and part(uri, 'password', ':', '') or ''
-        login = login .. password .. '@'
-    end
-    return part(uri, 'scheme', '', '://') .. login .. part(uri, 'host', '', '') .. part(uri, 'service', ':', '')
-        .. part(uri, 'path', '', '') .. part(uri, 'query', '?', '') .. part(uri, 'fragment', '#', '')
+-- The user, the host and the service, or nothing without a host.
+local function format_host(uri, with_password)
+    local host, login = part(uri, 'host', '', ''), part(uri, 'login', '', '')
+    local service, password = part(uri, 'service', ':', ''), ''
+    if with_password then password = part(uri, 'password', ':', '') end
+    if host == '' then return '' end
+    if login ~= '' then login = login .. password .. '@' end
+    return login .. host .. service
+end
+
+function uri.format(uri, with_password)
+    local scheme, host = part(uri, 'scheme', '', '://'), format_host(uri, with_password)
+    return scheme .. host .. part(uri, 'path', '', '') .. part(uri, 'query', '?', '') .. part(uri, 'fragment', '#', '')
 end
 
 return uri

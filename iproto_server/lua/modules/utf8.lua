@@ -67,7 +67,7 @@ function utf8.len(text, from, to)
     local count = 0
     while from <= to do
         local after, code = step(text, from)
-        if not code then return nil, from end
+        if not code then return nil, after - 1 end
         from, count = after, count + 1
     end
     return count
@@ -76,8 +76,9 @@ end
 function utf8.next(text, place)
     text = text_of(text, 'next', '<string>, [<byte offset>]')
     place = integer(place == nil and 1 or place, 2)
-    if place < 0 then place = place + #text + 1 elseif place == 0 then place = 1 end
-    if place < 1 or place > #text then return end
+    if place < 0 then place = place + #text + 1 end
+    place = math.max(place, 1)
+    if place > #text then return end
     local after, code = step(text, place)
     if code then return after, code end
 end

@@ -135,9 +135,17 @@ local function wanted(fun, gen, param, found, state, ...)
     return wanted(fun, gen, param, tested(fun, gen(param, state)))
 end
 
+-- Where the first values are a single one, only single values are looked at.
+local function chosen(fun, gen, param, state, ...)
+    if select('#', ...) > 1 then return wanted(fun, gen, param, tested(fun, state, ...)) end
+    local value = ...
+    while state ~= nil and not fun(value) do state, value = gen(param, state) end
+    return state, value
+end
+
 local function each_filtered(param, state)
     local fun, gen, its_param = param[1], param[2], param[3]
-    return wanted(fun, gen, its_param, tested(fun, gen(its_param, state)))
+    return chosen(fun, gen, its_param, gen(its_param, state))
 end
 
 local filter = define(1, 'filter remove_if', function(fun, gen, param, state)

@@ -37,7 +37,7 @@ end)
 -- Several iterators at once. The last one comes first in the parameter and the state, and is asked first.
 local function zipped(param, state, states, ...)
     local place = #states + 1
-    if 2 * place > #param then return states, ... end
+    if #states == #param / 2 then return states, ... end
     local its_state, value = param[2 * place - 1](param[2 * place], state[place])
     if its_state == nil then return nil end
     states[place] = its_state
