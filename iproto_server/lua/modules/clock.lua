@@ -1,25 +1,23 @@
 -- Tarantool's module clock: the clocks of POSIX, in seconds, and with 64 in their names in nanoseconds.
 local ffi = require('ffi')
 
-ffi.cdef[[
-struct clock_reading { int64_t seconds; long nanoseconds; };
-int clock_gettime(int, struct clock_reading *);
-]]
+-- A name of its own, because Lua code may declare the C function as well.
+ffi.cdef[[int iproto_read_clock(int clock, void *reading) __asm__("clock_gettime");]]
 
 local REALTIME, MONOTONIC, PROCESS, THREAD = 0, 1, 2, 3 -- Linux's numbers
-local reading = ffi.new('struct clock_reading[1]')
+local reading = ffi.new('struct { int64_t seconds; long nanoseconds; }')
 
 local function seconds_of(number)
     return function()
-        ffi.C.clock_gettime(number, reading)
-        return tonumber(reading[0].seconds) + tonumber(reading[0].nanoseconds) / 1e9
+        ffi.C.iproto_read_clock(number, reading)
+        return tonumber(reading.seconds) + tonumber(reading.nanoseconds) / 1e9
     end
 end
 
 local function nanoseconds_of(number)
     return function()
-        ffi.C.clock_gettime(number, reading)
-        return ffi.cast('uint64_t', reading[0].seconds) * 1000000000ULL + reading[0].nanoseconds
+        ffi.C.iproto_read_clock(number, reading)
+        return ffi.cast('uint64_t', reading.seconds) * 1000000000ULL + reading.nanoseconds
     end
 end
 

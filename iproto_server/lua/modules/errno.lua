@@ -2,7 +2,7 @@
 local _, host = ...
 local ffi = require('ffi')
 
-ffi.cdef[[char *strerror(int);]]
+ffi.cdef[[char *iproto_strerror(int number) __asm__("strerror");]]
 
 local NAMES = [[
 E2BIG EACCES EADDRINUSE EADDRNOTAVAIL EAFNOSUPPORT EAGAIN EALREADY EBADF EBADMSG EBUSY ECANCELED ECHILD ECONNABORTED
@@ -20,8 +20,9 @@ local function strerror(number)
         number = ffi.errno()
     else
         number = tonumber(number)
+        if number == nil then error("bad argument #1 to 'strerror' (cannot convert 'nil' to 'int')") end
     end
-    local text = ffi.C.strerror(number)
+    local text = ffi.C.iproto_strerror(number)
     return ffi.string(text)
 end
 

@@ -1,9 +1,8 @@
--- Tarantool's additions to `table`: copy, deepcopy, new and clear.
+-- Tarantool's additions to `table`: copy, deepcopy and new.
 -- A metatable's `__copy` makes the copy; a copy has the original's metatable. Keys of a deep copy are copied as well,
 -- and tables that occur several times in the original occur as often in the copy.
 
 table.new = require('table.new')
-table.clear = require('table.clear')
 
 function table.copy(original)
     if type(original) ~= 'table' then return original end
