@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from importlib.resources import files
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from iproto_server.lua.errors import HostError
 from iproto_server.lua.functions import FUNCTIONS
@@ -63,6 +63,7 @@ class Runtime:
             unpack_returned_tuples=True,
             register_eval=False,
             register_builtins=False,
+            attribute_filter=_no_attribute,
         )
         self._lua.execute(b"python, package.loaded.python = nil, nil")
         available = {**FUNCTIONS, **functions}
@@ -110,6 +111,11 @@ class Runtime:
             return function(*arguments)
         except self._error as error:
             raise RuntimeError(str(error)) from error
+
+
+def _no_attribute(owner: object, name: object, is_setting: bool) -> NoReturn:
+    """Refuse Lua code the attributes of Python objects, which an exception in a function may bring to it."""
+    raise AttributeError("Lua code has no access to attributes of Python objects")
 
 
 def _answering(function: Function) -> Function:

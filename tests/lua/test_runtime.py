@@ -40,6 +40,15 @@ def test_an_error_of_a_function_of_python_is_an_error_of_lua() -> None:
     assert runtime.call(chunk, runtime.host) == (False, b"refused: a text")
 
 
+def test_an_exception_of_python_has_no_attributes_in_lua() -> None:
+    def fail() -> None:
+        raise ValueError("a bug")
+
+    runtime = Runtime({"fail": fail})
+    text = b"local host = ...; local _, why = pcall(host.fail); return pcall(function() return why.args end)"
+    assert runtime.call(runtime.load(text, b"=chunk"), runtime.host)[0] is False
+
+
 @pytest.mark.real_tarantool
 def test_a_real_tarantool_describes_values_alike(ours: OurLua, real: TarantoolLua) -> None:
     snippet = "return 1, 2.5, -0, 1e300, 'ü\\n', nil, true, {1, {2}}, {a = {}}, 1ULL, -1LL, function() end"

@@ -54,6 +54,18 @@ def keyed_digest(method: bytes, key: bytes, text: bytes) -> bytes:
         raise HostError(f"Can't init HMAC: {error}") from error
 
 
+def random_bytes(size: int) -> bytes:
+    """Random bytes for keys.
+
+    Raises:
+        HostError: there is not enough memory.
+    """
+    try:
+        return os.urandom(size)
+    except MemoryError as error:
+        raise HostError("not enough memory") from error
+
+
 def crc32c(value: int, text: bytes) -> int:
     """Continue a CRC-32C, without its first and last inversion."""
     extended: int = google_crc32c.extend(value ^ _INVERTED, text)
@@ -104,5 +116,5 @@ FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
     "digest": digest,
     "keyed_digest": keyed_digest,
     "pbkdf2": pbkdf2,
-    "random_bytes": os.urandom,
+    "random_bytes": random_bytes,
 }

@@ -1,5 +1,5 @@
 -- Tarantool's module digest: hash functions, checksums, Base64 and random bytes.
--- On purpose different: objects of murmur have no fields of C, and `urandom` refuses negative sizes.
+-- On purpose different: objects of murmur have no fields of C, and `urandom` refuses sizes that are no `int`.
 local _, host = ...
 local ffi = require('ffi')
 local bit = require('bit')
@@ -9,6 +9,7 @@ local murmur = require('internal.murmur')
 
 local METHODS = {'md4', 'md5', 'sha1', 'sha224', 'sha256', 'sha384', 'sha512'}
 local PBKDF2_SIZE_MAX, PBKDF2_ITERATIONS = 128, 100000
+local INT_MAX = 2147483647
 
 local digest = {}
 
@@ -90,7 +91,7 @@ function digest.urandom(size)
         error("bad argument #2 to 'random_bytes' (cannot convert 'string' to 'uint64_t')")
     end
     local _ = size * 1 -- an error for anything but numbers
-    if size < 0 then error('Usage: digest.urandom(len)') end
+    if not (size >= 0 and size <= INT_MAX) then error('Usage: digest.urandom(len)') end
     return (host.random_bytes(math.floor(size)))
 end
 
@@ -118,7 +119,7 @@ function digest.pbkdf2(pass, salt, iters, digest_len)
     if type(digest_len) ~= 'number' then error('digest_len must be a number') end
     if digest_len > PBKDF2_SIZE_MAX then error('too big digest size') end
     iters, digest_len = math.floor(iters), math.floor(digest_len)
-    if iters < 1 or digest_len < 0 then return nil end
+    if not (iters >= 1 and iters <= INT_MAX and digest_len >= 0) then return nil end
     return (host.pbkdf2(pass:match('^%Z*'), salt:match('^%Z*'), iters, digest_len))
 end
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from iproto_server.lua.errors import HostError
-from iproto_server.lua.functions.cipher import cipher_begin
+from iproto_server.lua.functions import cipher
 from iproto_server.lua.functions.digest import digest, keyed_digest
 from tests.lua.modules.alike import assert_alike
 from tests.lua.snippets import OurLua, TarantoolLua
@@ -80,6 +80,7 @@ def test_a_cipher_gives_whole_blocks_as_they_come(ours: OurLua) -> None:
         ("digest.murmur()", "Usage: digest.murhash(string)"),
         ("digest.base64_encode('a', 5)", "Usage: digest.base64_encode(string[, table])"),
         ("digest.urandom()", "Usage: digest.urandom(len)"),
+        ("digest.urandom(0 / 0)", "Usage: digest.urandom(len)"),
         ("digest.pbkdf2('p', 's', 1, 129)", "too big digest size"),
         ("digest.guava('x', 1)", "bad argument #1 to '?' (cannot convert 'string' to 'uint64_t')"),
         ("crypto.hmac.md5('k')", "Usage: hmac.md5(key, string)"),
@@ -94,6 +95,16 @@ def test_bad_arguments(ours: OurLua, expression: str, message: str) -> None:
     assert described.endswith(f'{message}"')
 
 
+def test_a_cipher_that_nobody_knows_any_more_is_freed(ours: OurLua) -> None:
+    snippet = "crypto.cipher.aes128.cbc.encrypt.new(('k'):rep(16), ('i'):rep(16)) "
+    ours.run("collectgarbage()")
+    before = len(cipher._running)
+    ours.run(MODULES + snippet)
+    assert len(cipher._running) == before + 1
+    ours.run("collectgarbage() collectgarbage()")
+    assert len(cipher._running) == before
+
+
 def test_a_hash_function_that_openssl_lacks_is_an_error() -> None:
     with pytest.raises(HostError, match="Can't init digest: "):
         digest(b"nosuch", b"text")
@@ -102,7 +113,7 @@ def test_a_hash_function_that_openssl_lacks_is_an_error() -> None:
 
 
 def test_a_cipher_that_openssl_lacks_is_an_error() -> None:
-    number, message = cipher_begin(b"NOSUCH", b"", b"", True)
+    number, message = cipher.cipher_begin(b"NOSUCH", b"", b"", True)
     assert number is None
     assert message is not None
     assert message.startswith(b"OpenSSL error: ")
