@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from random import Random
 
 from tests.lua.modules.random_fun import fun_snippet
+from tests.lua.modules.random_tap import tap_snippet
 from tests.lua.modules.random_values import (
     ascii_text,
     byte_text,
@@ -215,6 +216,7 @@ SNIPPETS: Mapping[str, Callable[[Random], str]] = {
     "fun": fun_snippet,
     "string": string_snippet,
     "table": table_snippet,
+    "tap": tap_snippet,
     "uri": uri_snippet,
     "utf8": utf8_snippet,
 }

@@ -2,37 +2,16 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 
+from tests.lua.modules.alike import assert_alike, comparable
+from tests.lua.modules.tap_output import WITH_OUTPUT
 from tests.lua.snippets import OurLua, TarantoolLua
 
-WITH_OUTPUT = """
-if not pcall(require, 'yaml') then
-    local yaml = {cfg = function() end, encode = function() return '---\\na: 1\\n...\\n' end}
-    package.loaded.yaml = {new = function() return yaml end}
-end
-local tap, parts, write = require('tap'), {}, io.write
-io.write = function(...)
-    for place = 1, select('#', ...) do parts[#parts + 1] = tostring((select(place, ...))) end
-end
-local results = {pcall(function()
-    local t = tap.test('name') t.trace = false
-    %s
-end)}
-io.write = write
-return table.concat(parts), unpack(results)
-"""
-"""Returns what tap writes, and what the body returns. Without a module yaml, a stand-in writes diagnoses."""
 
-
-def output(lua: OurLua | TarantoolLua, body: str) -> list[str]:
-    """The lines that a body writes, without diagnoses, then its results."""
-    described = lua.run(WITH_OUTPUT % body)
-    text, _, results = described.removeprefix('ok "').partition('" ')
-    lines = re.sub(r"\\010 *---\\010.*?\\010 *\.\.\.(?=\\010)", "", text).split("\\010")
-    return [*lines, results]
+def described(*lines: str) -> str:
+    """The description of a table of lines."""
+    return "{" + ",".join(f'[{place}]="{line}"' for place, line in enumerate(lines, 1)) + "}"
 
 
 def test_a_whole_test(ours: OurLua) -> None:
@@ -42,7 +21,7 @@ def test_a_whole_test(ours: OurLua) -> None:
         "inner:diag('a %d', 5) inner:skip('x') end) "
         "t:fail('wrong') return t:check()"
     )
-    assert output(ours, body) == [
+    lines = described(
         "TAP version 13",
         "1..4",
         "ok - right",
@@ -56,18 +35,13 @@ def test_a_whole_test(ours: OurLua) -> None:
         "ok - inner",
         "not ok - wrong",
         "# failed subtest: 2",
-        "",
-        "true false",
-    ]
+    )
+    assert ours.run(WITH_OUTPUT % body) == f"ok {lines} true false"
 
 
 def test_a_wrong_plan_fails(ours: OurLua) -> None:
-    assert output(ours, "t:plan(2) t:ok(true, 'one') return t:check()")[2:] == [
-        "ok - one",
-        "# bad plan: planned 2 run 1",
-        "",
-        "true false",
-    ]
+    lines = described("TAP version 13", "1..2", "ok - one", "# bad plan: planned 2 run 1")
+    assert ours.run(WITH_OUTPUT % "t:plan(2) t:ok(true, 'one') return t:check()") == f"ok {lines} true false"
 
 
 ASSERTIONS = """
@@ -103,7 +77,7 @@ t:skip('skipped') t:diag('a\\nb') return t:test('inner', function() end)
     ],
 )
 def test_output_is_alike(ours: OurLua, real: TarantoolLua, body: str) -> None:
-    assert output(ours, body) == output(real, body)
+    assert_alike(ours, real, WITH_OUTPUT % body)
 
 
 @pytest.mark.real_tarantool
@@ -111,8 +85,5 @@ def test_output_is_alike(ours: OurLua, real: TarantoolLua, body: str) -> None:
     "call", ["skip()", "diag()", "diag({})", "plan()", "isudata(5)", "like('a', '%')", "ok(false, 'x', 5)"]
 )
 def test_bad_arguments_are_alike(ours: OurLua, real: TarantoolLua, call: str) -> None:
-    def message(lua: OurLua | TarantoolLua) -> str:
-        return re.sub(r"builtin/tap\.lua:\d+", "builtin", lua.run(WITH_OUTPUT % f"t:{call}"))
-
-    assert "builtin: " in message(real)
-    assert message(ours) == message(real)
+    assert_alike(ours, real, WITH_OUTPUT % f"t:{call}")
+    assert 'false "builtin: ' in comparable(ours.run(WITH_OUTPUT % f"t:{call}"))
