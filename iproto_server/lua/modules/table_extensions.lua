@@ -1,6 +1,6 @@
 -- Tarantool's additions to `table`: copy, deepcopy and new.
--- A metatable's `__copy` makes the copy; a copy has the original's metatable. Keys of a deep copy are copied as well,
--- and tables that occur several times in the original occur as often in the copy.
+-- A metatable's `__copy` makes the copy; other copies have the original's metatable. Keys of a deep copy are copied as
+-- well, and a table that occurs several times in the original is copied once, except by `__copy`.
 
 table.new = require('table.new')
 
@@ -20,11 +20,7 @@ local function deepcopy(original, copies)
     if copies[original] then return copies[original] end
     local mt = getmetatable(original)
     local copy_function = mt ~= nil and mt.__copy or nil
-    if copy_function ~= nil then
-        local copy = copy_function(original)
-        copies[original] = copy
-        return copy
-    end
+    if copy_function ~= nil then return (copy_function(original)) end
     local copy = {}
     copies[original] = copy
     for key, value in next, original do copy[deepcopy(key, copies)] = deepcopy(value, copies) end

@@ -112,7 +112,70 @@ def _end(random: Random) -> str:
     )
 
 
+_WITH_FUNCTION = (
+    *("all", "any", "drop", "drop_while", "each", "filter", "grep", "map", "max_by", "min_by", "partition"),
+    *("reduce", "remove_if", "span", "split", "take", "take_while"),
+)
+_OTHERS = (
+    *(
+        "car",
+        "cdr",
+        "chain",
+        "cycle",
+        "drop_n",
+        "duplicate",
+        "elem_index",
+        "elem_indexes",
+        "enumerate",
+        "head",
+    ),
+    *(
+        "index",
+        "indexes",
+        "intersperse",
+        "is_null",
+        "is_prefix_of",
+        "iter",
+        "length",
+        "max",
+        "min",
+        "nth",
+        "ones",
+    ),
+    *(
+        "product",
+        "range",
+        "replicate",
+        "sum",
+        "tabulate",
+        "tail",
+        "take_n",
+        "tomap",
+        "totable",
+        "zeros",
+        "zip",
+    ),
+)
+
+
+def _direct_call(random: Random) -> str:
+    """A public function with more or fewer arguments than it takes, few of the right type."""
+    name = random.choice(_WITH_FUNCTION + _OTHERS)
+    arguments = [random.choice(_SOURCES + _COUNTS) for _ in range(random.randint(0, 3))]
+    if name in _WITH_FUNCTION:
+        arguments.insert(0, random.choice(_TESTS + _MAPS + _COUNTS))
+    call = f"fun.{name}({', '.join(arguments)})"
+    if random.random() < 0.5:
+        return f"local fun = require('fun') return {call}"
+    return (
+        f"local fun = require('fun') local a = {call} "
+        "return type(a) == 'table' and type(a.gen) == 'function' and a:take_n(9):totable()"
+    )
+
+
 def fun_snippet(random: Random) -> str:
+    if random.random() < 0.3:
+        return _direct_call(random)
     source = random.choice(_SOURCES)
     steps = "".join(_step(random) for _ in range(random.randint(0, 3)))
     kind = random.random()

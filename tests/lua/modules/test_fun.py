@@ -90,6 +90,7 @@ def test_bad_arguments(ours: OurLua, expression: str, message: str) -> None:
         "fun.iter(setmetatable({1, 2}, {__pairs = function(t) return next, {x = 5} end})):totable()",
         "fun.map(function() end, {1}):tomap()",
         "fun.tabulate():take(1):totable()",
+        "fun.chain({1}, fun.range(0), {2}):totable(), fun.chain({1}, {}, {2}):totable()",
     ],
 )
 def test_odd_calls_are_alike(ours: OurLua, real: TarantoolLua, expression: str) -> None:

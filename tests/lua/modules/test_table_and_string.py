@@ -95,6 +95,8 @@ def test_tables_of_a_size_are_made(ours: OurLua) -> None:
         "return pcall(table.deepcopy, setmetatable({1}, {__metatable = 5}))",
         "return pcall(table.copy, setmetatable({1}, {__copy = 5}))",
         "return table.copy(setmetatable({1}, {__pairs = function() return next, {x = 5} end}))",
+        "local t = setmetatable({}, {__copy = function() return {} end}) "
+        "local c = table.deepcopy{t, t} return c[1] == c[2]",
         "local k = {} local c = table.deepcopy{[k] = 1} return next(c) == k, next(c)",
     ],
 )

@@ -20,14 +20,18 @@ local function enumerated(place, state, ...)
     return {place + 1, state}, place, ...
 end
 
-local function each_enumerated(param, state) return enumerated(state[1], param[1](param[2], state[2])) end
+local function each_enumerated(param, state)
+    local gen, its_param = param[1], param[2]
+    return enumerated(state[1], gen(its_param, state[2]))
+end
 
 define(0, 'enumerate', function(gen, param, state) return wrap(each_enumerated, {gen, param}, {1, state}) end)
 
 -- An odd counter says that the separator is next.
 local function each_interspersed(param, state)
-    if state[1] % 2 == 1 then return {state[1] + 1, state[2]}, param[1] end
-    return counted(state[1] + 1, param[2](param[3], state[2]))
+    local separator, gen, its_param = param[1], param[2], param[3]
+    if state[1] % 2 == 1 then return {state[1] + 1, state[2]}, separator end
+    return counted(state[1] + 1, gen(its_param, state[2]))
 end
 
 define(1, 'intersperse', function(value, gen, param, state)
@@ -78,10 +82,11 @@ define(0, 'cycle', function(gen, param, state) return wrap(each_cycled, {gen, pa
 
 local each_chained
 
--- The values of the iterator of this place, or those of the next one at its end.
+-- The values of the iterator of this place, or those of the next one at its end. As in Tarantool, a next one without a
+-- parameter, as `range(0)`, ends the chain.
 local function chained(param, place, state, ...)
     if state ~= nil then return {place, state}, ... end
-    if param[3 * place + 1] == nil then return nil end
+    if param[3 * place + 2] == nil then return nil end
     return each_chained(param, {place + 1, param[3 * place + 3]})
 end
 
