@@ -1,0 +1,98 @@
+-- Styles of strings in YAML: plain, quoted, literal or binary.
+local find, sub, gsub, tonumber = string.find, string.sub, string.gsub, tonumber
+
+local strings = {}
+
+local is_printable -- of `unicode_printable`, which few texts need
+
+-- Strings that YAML reads as something else.
+local WORDS = {['true'] = true, ['false'] = true, yes = true, no = true, null = true, ['~'] = true}
+
+local function is_ambiguous(text)
+    return WORDS[text] or tonumber(text) ~= nil
+end
+
+-- Base64 --------------------------------------------------------------------------------------------------------------
+
+local DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'
+
+local function base64(text)
+    local parts = {}
+    for place = 1, #text, 3 do
+        local first, second, third = text:byte(place, place + 2)
+        local bits = first * 65536 + (second or 0) * 256 + (third or 0)
+        for shift = 18, 0, -6 do
+            local digit = bit.band(bit.rshift(bits, shift), 63) + 1
+            parts[#parts + 1] = sub(DIGITS, digit, digit)
+        end
+        if not third then parts[#parts] = '=' end
+        if not second then parts[#parts - 1] = '=' end
+    end
+    return table.concat(parts)
+end
+
+-- UTF-8 ---------------------------------------------------------------------------------------------------------------
+
+-- The least and the greatest second byte behind a first byte; 0x80 … 0xBF if there is none.
+local SECOND = {[0xE0] = {0xA0, 0xBF}, [0xED] = {0x80, 0x9F}, [0xF0] = {0x90, 0xBF}, [0xF4] = {0x80, 0x8F}}
+
+-- Whether a string is text, not bytes: UTF-8 without U+0080 … U+009F, byte order marks, U+FFFE, U+FFFF, and characters
+-- above these that are not printable.
+local function is_text(text)
+    local place = find(text, '[\128-\255]')
+    while place do
+        local first, second, third, fourth = text:byte(place, place + 3)
+        local limits = SECOND[first]
+        if first < 0xC2 or first > 0xF4 or not second then return false end
+        if second < (limits and limits[1] or 0x80) or second > (limits and limits[2] or 0xBF) then return false end
+        local size = first < 0xE0 and 2 or first < 0xF0 and 3 or 4
+        if size > 2 and not (third and third >= 0x80 and third < 0xC0) then return false end
+        if size > 3 then
+            if not (fourth and fourth >= 0x80 and fourth < 0xC0) then return false end
+            is_printable = is_printable or require('unicode_printable')
+            local code = first % 8 * 262144 + second % 64 * 4096 + third % 64 * 64 + fourth % 64
+            if not is_printable(code) then return false end
+        end
+        place = find(text, '[\128-\255]', place + size)
+    end
+    return not find(text, '\194[\128-\159]') and not find(text, '\239\187\191', 1, true)
+        and not find(text, '\239\191[\190\191]')
+end
+
+-- Styles --------------------------------------------------------------------------------------------------------------
+
+-- Whether a text has characters that only double quotes can have.
+local function is_special(text)
+    return find(text, '[%z\1-\9\11-\31\127]') or find(text, '[\240-\244]') or find(text, ' \n', 1, true)
+end
+
+local function has_indicators(text)
+    return find(text, '^[#,%[%]{}&*!|>\'"%%@`]') or find(text, '^[?%-] ') or find(text, '^[?%-]\n')
+        or text == '?' or text == '-' or find(text, '^%-%-%-') or find(text, '^%.%.%.')
+        or find(text, ':[ \n]') or find(text, ':$') or find(text, '[ \n]#')
+end
+
+local function plain_is_allowed(text)
+    return not (find(text, '^[ \n]') or find(text, '[ \n]$') or find(text, '\n', 1, true) or has_indicators(text))
+end
+
+-- The text and the style of a string: 'plain', 'single_quoted', 'double_quoted', 'literal', or 'binary', whose text is
+-- Base64. The third result says whether it has line breaks. `in_flow`: within a flow collection.
+function strings.styled(text, in_flow)
+    if not in_flow and find(text, '^[%a_][%w_/%.%-]*$') and not is_ambiguous(text) then return text, 'plain', false end
+    if text == '' then return text, in_flow and 'single_quoted' or 'plain', false end
+    local shape = text -- with all line breaks alike
+    if find(text, '[\128-\255]') then
+        if not is_text(text) then return base64(text), 'binary', false end
+        shape = gsub(text, '\226\128[\168\169]', '\n')
+    end
+    local has_lines = find(shape, '[\n\r]') ~= nil
+    if is_special(shape) then return text, 'double_quoted', has_lines end
+    if not in_flow and find(text, '\n\n', 1, true) then
+        return text, sub(text, -1) == ' ' and 'double_quoted' or 'literal', true
+    end
+    if not in_flow and not is_ambiguous(text) and plain_is_allowed(shape) then return text, 'plain', false end
+    return text, find(shape, '\n ', 1, true) and 'double_quoted' or 'single_quoted', has_lines
+end
+
+return strings
