@@ -1,4 +1,5 @@
 -- The decoder of JSON texts: a recursive descent that looks at single bytes.
+local ffi = require('ffi')
 local serializer = require('serializer')
 local integers = require('integers')
 
@@ -6,7 +7,9 @@ local byte, sub, find, match, char = string.byte, string.sub, string.find, strin
 local array_mt, map_mt, NULL = serializer.array_mt, serializer.map_mt, serializer.NULL
 local setmetatable, tonumber = setmetatable, tonumber
 
-local QUOTE, BACKSLASH, COMMA, COLON = 34, 92, 44, 58
+ffi.cdef('double strtod(const char *, char **);')
+
+local QUOTE, BACKSLASH, COMMA, COLON, MINUS = 34, 92, 44, 58, 45
 
 -- Strings ------------------------------------------------------------------------------------------------------------
 
@@ -89,16 +92,14 @@ local function read_number(text, at, options)
             local number = tonumber(digits)
             return number == 0 and 0 or number, behind, 'T_INT'
         end
-        return integers.read(digits), behind, 'T_INT'
+        local value = integers.read(digits)
+        local is_signed = byte(digits, 1) == MINUS or value < 0x7FFFFFFFFFFFFFFFULL
+        return value, behind, is_signed and 'T_INT' or 'T_UINT'
     end
     local fraction = match(text, '^%.%d*()', behind)
     local last = fraction or behind
     last = match(text, '^[eE][+-]?%d+()', last) or last
-    if last == behind then
-        local digits = sub(text, at, behind - 1)
-        return integers.read(digits), behind, 'T_INT'
-    end
-    local number = tonumber(sub(text, at, last - 1))
+    local number = ffi.C.strtod(sub(text, at, last - 1), nil)
     if (number == math.huge or number == -math.huge) and not options.decode_invalid_numbers then
         serializer.fail('number must not be NaN or Inf')
     end

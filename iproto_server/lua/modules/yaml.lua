@@ -1,8 +1,11 @@
 -- The module yaml.
 local serializer = require('serializer')
 local encode = require('yaml_encoder')
+local parsers = require('yaml_parser')
 
 local ENCODE_USAGE = 'Usage: encode(object, {tag_prefix = <string>, tag_handle = <string>})'
+
+local DECODE_USAGE = 'Usage: yaml.decode(document, [{tag_only = boolean}])'
 
 local function as_text(value)
     if type(value) == 'number' then return tostring(value) end
@@ -24,6 +27,36 @@ local function tag_directive(handle, prefix)
     return handle .. ' ' .. escaped
 end
 
+local function all_documents(parser)
+    local values, count = {}, 0
+    local found, is_implicit = parser:begin_document()
+    while found do
+        count = count + 1
+        values[count] = parser:read_document(is_implicit)
+        found, is_implicit = parser:begin_document()
+    end
+    return unpack(values, 1, count)
+end
+
+local function first_tags(text, options)
+    local parser = parsers.new(text, options)
+    parser:begin_document()
+    return parser.tags
+end
+
+-- The handle and the prefix of the first document's %TAG directive; nil if there is none, or nil and what is wrong.
+local function only_tag(text, options)
+    local ok, found = pcall(first_tags, text, options)
+    if not ok then return nil, found end
+    if #found == 0 then return nil end
+    if #found > 1 then return nil, 'can not decode multiple tags' end
+    return found[1].handle, found[1].prefix
+end
+
+local function values_of(...)
+    return ...
+end
+
 local function new_yaml()
     local options, yaml = serializer.new_module()
 
@@ -42,6 +75,17 @@ local function new_yaml()
             end
         end
         return (encode(value, options, directive))
+    end)
+
+    yaml.decode = serializer.entry(function(...)
+        local text, given = ...
+        if type(text) == 'number' then text = tostring(text) end
+        if type(text) ~= 'string' or (type(given) ~= 'nil' and type(given) ~= 'table') then
+            serializer.fail(DECODE_USAGE)
+        end
+        -- No tail call: errors look for this function among the callers.
+        if given and given.tag_only == true then return values_of(only_tag(text, options)) end
+        return values_of(all_documents(parsers.new(text, options)))
     end)
 
     yaml.new = new_yaml

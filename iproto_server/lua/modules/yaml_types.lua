@@ -1,0 +1,85 @@
+-- Values of YAML scalars by their tag, or by their text if they are plain.
+local ffi = require('ffi')
+local integers = require('integers')
+local serializer = require('serializer')
+
+local find, match, sub, tonumber = string.find, string.match, string.sub, tonumber
+
+local PREFIX = 'tag:yaml.org,2002:'
+local WORDS = {['true'] = true, yes = true, ['false'] = false, no = false, null = serializer.NULL, ['~'] = serializer.NULL}
+
+-- Base64 --------------------------------------------------------------------------------------------------------------
+
+local VALUES = {}
+for place, range in ipairs{'AZ', 'az', '09', '++', '//'} do
+    local offset = ({0, 26, 52, 62, 63})[place]
+    for code = range:byte(1), range:byte(2) do VALUES[code] = offset + code - range:byte(1) end
+end
+
+local function from_base64(text)
+    local parts, bits, size = {}, 0, 0
+    for place = 1, #text do
+        local value = VALUES[text:byte(place)]
+        if value then
+            bits, size = bits * 64 + value, size + 6
+            if size >= 8 then
+                size = size - 8
+                parts[#parts + 1] = string.char(math.floor(bits / 2 ^ size))
+                bits = bits % 2 ^ size
+            end
+        end
+    end
+    return table.concat(parts)
+end
+
+-- Numbers -------------------------------------------------------------------------------------------------------------
+
+-- The number that a whole text is, or nil.
+local function number(text, options)
+    if find(text, '^[+-]?%d+$') then
+        local digits = sub(text, 1, 1) == '+' and sub(text, 2) or text
+        local value = integers.read(digits)
+        return value == 0 and 0 or value
+    end
+    if find(text, '^[+-]?0[bB]') or find(text, '[uUlLiI]$') and not find(text, '[nN]') then return nil end
+    local value = tonumber(text)
+    if value and value - value ~= 0 and not options.decode_invalid_numbers then
+        serializer.fail('number must not be NaN or Inf')
+    end
+    return value
+end
+
+-- Numbers of tags are the number that a text begins with, or 0.
+local function leading_number(text)
+    local longest = match(text, '^%s*[+-]?%d+%.?%d*[eE][+-]?%d+') or match(text, '^%s*[+-]?%d+%.?%d*')
+    return longest and tonumber(longest) or 0
+end
+
+local function leading_integer(text)
+    local digits = match(text, '^%s*([+-]?%d+)')
+    return digits and integers.read((digits:gsub('^%+', ''))) or 0
+end
+
+local TAGS = {
+    str = function(text) return text end,
+    int = leading_integer,
+    float = leading_number,
+    bool = function(text) return text == 'true' or text == 'yes' end,
+    binary = from_base64,
+}
+
+-- The value of a scalar. `tag` may be nil.
+return function(text, tag, is_plain, options)
+    if tag and sub(tag, 1, #PREFIX) == PREFIX then
+        local convert = TAGS[sub(tag, #PREFIX + 1)]
+        if convert then return convert(text) end
+    end
+    if not is_plain then return text end
+    local word = WORDS[text]
+    if word ~= nil or type(word) == 'cdata' then return word end
+    if find(text, '^[%d.+%-iInN]') then
+        local value = number(text, options)
+        if value ~= nil then return value end
+    end
+    return text
+end
