@@ -37,13 +37,12 @@ end
 
 local function key_text(key, options)
     local kind, plain = classify(key, options)
-    if type(key) == 'table' and kind ~= 'array' and kind ~= 'map' then serializer.fail("invalid key to 'next'") end
+    local is_integer = kind == 'long'
+        or (kind == 'number' and plain % 1 == 0 and plain >= -0x1p63 and plain < 0x1p64)
+    if not is_integer and kind ~= 'string' then serializer.fail('table key must be a number or string') end
     if kind == 'string' then return quoted(plain) .. ':' end
     if kind == 'long' then return '"' .. long_text(plain) .. '":' end
-    if kind == 'number' and plain % 1 == 0 and plain >= -0x1p63 and plain < 0x1p64 then
-        return '"' .. number_text(plain, options) .. '":'
-    end
-    serializer.fail('table key must be a number or string')
+    return '"' .. number_text(plain, options) .. '":'
 end
 
 local function append_map(out, count, value, options, depth)
@@ -52,6 +51,7 @@ local function append_map(out, count, value, options, depth)
         out[count + 1] = separator
         out[count + 2] = type(key) == 'string' and quoted(key) .. ':' or key_text(key, options)
         count = append(out, count + 2, each, options, depth)
+        if type(key) == 'table' then error("invalid key to 'next'", 0) end -- a table that `__serialize` made a key
         separator = ','
     end
     if separator == '{' then

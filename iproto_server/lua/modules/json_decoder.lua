@@ -1,13 +1,10 @@
 -- The decoder of JSON texts: a recursive descent that looks at single bytes.
-local ffi = require('ffi')
 local serializer = require('serializer')
-local integers = require('integers')
+local numbers = require('numbers')
 
 local byte, sub, find, match, char = string.byte, string.sub, string.find, string.match, string.char
 local array_mt, map_mt, NULL = serializer.array_mt, serializer.map_mt, serializer.NULL
 local setmetatable, tonumber = setmetatable, tonumber
-
-ffi.cdef('double strtod(const char *, char **);')
 
 local QUOTE, BACKSLASH, COMMA, COLON, MINUS = 34, 92, 44, 58, 45
 
@@ -92,14 +89,14 @@ local function read_number(text, at, options)
             local number = tonumber(digits)
             return number == 0 and 0 or number, behind, 'T_INT'
         end
-        local value = integers.read(digits)
+        local value = numbers.integer(digits)
         local is_signed = byte(digits, 1) == MINUS or value < 0x7FFFFFFFFFFFFFFFULL
         return value, behind, is_signed and 'T_INT' or 'T_UINT'
     end
     local fraction = match(text, '^%.%d*()', behind)
     local last = fraction or behind
     last = match(text, '^[eE][+-]?%d+()', last) or last
-    local number = ffi.C.strtod(sub(text, at, last - 1), nil)
+    local number = numbers.leading(sub(text, at, last - 1))
     if (number == math.huge or number == -math.huge) and not options.decode_invalid_numbers then
         serializer.fail('number must not be NaN or Inf')
     end

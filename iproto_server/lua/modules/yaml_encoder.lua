@@ -2,28 +2,31 @@
 -- occur more than once.
 local ffi = require('ffi')
 local serializer = require('serializer')
+local flow_events = require('yaml_events')
 local strings = require('yaml_strings')
 local writer = require('yaml_writer')
 
 local classify, number_text, long_text = serializer.classify, serializer.number_text, serializer.long_text
-local type, next, rawget = type, next, rawget
+local type, next, rawget, getmetatable = type, next, rawget, getmetatable
 
 local LONGEST_KEY = 128
 
 -- Anchors -------------------------------------------------------------------------------------------------------------
 
--- Count tables: false for one that occurs once, true for more.
+-- Count tables: false for one that occurs once, true for more. Returns whether any value may have a style.
 local function count_tables(value, found)
-    if type(value) ~= 'table' then return end
+    if type(value) ~= 'table' then return type(value) == 'cdata' end
     if found[value] ~= nil then
         found[value] = true
-        return
+        return false
     end
     found[value] = false
+    local has_style = getmetatable(value) ~= nil
     for key, each in next, value do
-        count_tables(key, found)
-        count_tables(each, found)
+        if count_tables(key, found) then has_style = true end
+        if count_tables(each, found) then has_style = true end
     end
+    return has_style
 end
 
 -- Scalars -------------------------------------------------------------------------------------------------------------
@@ -39,8 +42,8 @@ local function float_text(value, options, is_float)
 end
 
 -- The text of a scalar, how it is written ('plain', 'binary' or a style of strings), and whether it has lines.
-local function scalar(kind, plain, options, in_flow)
-    if kind == 'string' then return strings.styled(plain, in_flow) end
+local function scalar(kind, plain, options, wants_quotes, in_flow)
+    if kind == 'string' then return strings.styled(plain, wants_quotes, in_flow) end
     if kind == 'number' then
         if plain ~= plain then
             number_text(plain, options)
@@ -81,7 +84,7 @@ local function write_anchor(out, document, value)
     if not document.found[value] then return false end
     local anchor = document.anchors[value]
     if anchor then
-        out:indicator('*' .. anchor, false, false)
+        out:indicator(out.key and '*' .. anchor .. ' ' or '*' .. anchor, false, false)
         return true
     end
     anchor = tostring(document.next_anchor)
@@ -122,7 +125,7 @@ local function is_simple_key(document, key)
     if document.anchors[plain] then return true end
     if kind == 'array' then return size == 0 end
     if kind == 'map' then return next(plain) == nil end
-    local text, style, has_lines = scalar(kind, plain, options, false)
+    local text, style, has_lines = scalar(kind, plain, options, false, false)
     return not has_lines and #text + (style == 'binary' and 8 or 0) <= LONGEST_KEY
 end
 
@@ -174,18 +177,24 @@ local function write_map(out, document, value, compact)
 end
 
 function write_node(out, document, value, in_map)
-    local options = document.options
+    local options, events = document.options, document.events
     local kind, plain, size, compact = classify(value, options)
     if kind == 'array' or kind == 'map' then
-        if write_anchor(out, document, plain) then return end
+        if write_anchor(out, document, plain) then
+            if events then events:add('scalar') end
+            return
+        end
+        if events then events:add(kind, compact) end
         if kind == 'array' then
             write_array(out, document, plain, size, compact, in_map)
         else
             write_map(out, document, plain, compact)
         end
+        if events then events:add('end') end
         return
     end
-    local text, style = scalar(kind, plain, options, out.flow > 0)
+    local text, style = scalar(kind, plain, options, events ~= nil and events:is_flow(), out.flow > 0)
+    if events then events:add('scalar') end
     if text == '' and style == 'plain' and out.key then style = 'single_quoted' end
     write_scalar(out, text, style)
 end
@@ -193,7 +202,7 @@ end
 -- Encode a value as a document. `tag` is the text of its %TAG directive, if any.
 return function(value, options, tag)
     local document = {options = options, found = {}, anchors = {}, next_anchor = 0}
-    count_tables(value, document.found)
+    if count_tables(value, document.found) then document.events = flow_events.new() end
     local out = writer.new()
     if tag then
         out:indicator('%TAG ' .. tag, false, false)

@@ -1,5 +1,7 @@
 -- Styles of strings in YAML: plain, quoted, literal or binary.
-local find, sub, gsub, tonumber = string.find, string.sub, string.gsub, tonumber
+local numbers = require('numbers')
+
+local find, sub, gsub = string.find, string.sub, string.gsub
 
 local strings = {}
 
@@ -9,7 +11,7 @@ local is_printable -- of `unicode_printable`, which few texts need
 local WORDS = {['true'] = true, ['false'] = true, yes = true, no = true, null = true, ['~'] = true}
 
 local function is_ambiguous(text)
-    return WORDS[text] or tonumber(text) ~= nil
+    return WORDS[text] or numbers.of_text(text) ~= nil
 end
 
 -- Base64 --------------------------------------------------------------------------------------------------------------
@@ -76,11 +78,19 @@ local function plain_is_allowed(text)
     return not (find(text, '^[ \n]') or find(text, '[ \n]$') or find(text, '\n', 1, true) or has_indicators(text))
 end
 
+local function flow_plain_is_allowed(text)
+    return not find(text, '[,?%[%]{}:]')
+end
+
 -- The text and the style of a string: 'plain', 'single_quoted', 'double_quoted', 'literal', or 'binary', whose text is
--- Base64. The third result says whether it has line breaks. `in_flow`: within a flow collection.
-function strings.styled(text, in_flow)
-    if not in_flow and find(text, '^[%a_][%w_/%.%-]*$') and not is_ambiguous(text) then return text, 'plain', false end
-    if text == '' then return text, in_flow and 'single_quoted' or 'plain', false end
+-- Base64. The third result says whether it has line breaks.
+--   wants_quotes: whether it is quoted even if it need not be
+--   in_flow: whether it is within a flow collection
+function strings.styled(text, wants_quotes, in_flow)
+    if not wants_quotes and find(text, '^[%a_][%w_/%.%-]*$') and not is_ambiguous(text) then
+        return text, 'plain', false
+    end
+    if text == '' then return text, (wants_quotes or in_flow) and 'single_quoted' or 'plain', false end
     local shape = text -- with all line breaks alike
     if find(text, '[\128-\255]') then
         if not is_text(text) then return base64(text), 'binary', false end
@@ -88,10 +98,12 @@ function strings.styled(text, in_flow)
     end
     local has_lines = find(shape, '[\n\r]') ~= nil
     if is_special(shape) then return text, 'double_quoted', has_lines end
-    if not in_flow and find(text, '\n\n', 1, true) then
-        return text, sub(text, -1) == ' ' and 'double_quoted' or 'literal', true
+    if not wants_quotes and not is_ambiguous(text) then
+        if find(text, '\n\n', 1, true) then
+            return text, (in_flow or sub(text, -1) == ' ') and 'double_quoted' or 'literal', true
+        end
+        if plain_is_allowed(shape) and (not in_flow or flow_plain_is_allowed(shape)) then return text, 'plain', false end
     end
-    if not in_flow and not is_ambiguous(text) and plain_is_allowed(shape) then return text, 'plain', false end
     return text, find(shape, '\n ', 1, true) and 'double_quoted' or 'single_quoted', has_lines
 end
 

@@ -1,6 +1,5 @@
 -- Values of YAML scalars by their tag, or by their text if they are plain.
-local ffi = require('ffi')
-local integers = require('integers')
+local numbers = require('numbers')
 local serializer = require('serializer')
 
 local find, match, sub, tonumber = string.find, string.match, string.sub, tonumber
@@ -38,32 +37,28 @@ end
 local function number(text, options)
     if find(text, '^[+-]?%d+$') then
         local digits = sub(text, 1, 1) == '+' and sub(text, 2) or text
-        local value = integers.read(digits)
+        local value = numbers.integer(digits)
         return value == 0 and 0 or value
     end
     if find(text, '^[+-]?0[bB]') or find(text, '[uUlLiI]$') and not find(text, '[nN]') then return nil end
-    local value = tonumber(text)
+    local value = numbers.of_text(text)
     if value and value - value ~= 0 and not options.decode_invalid_numbers then
         serializer.fail('number must not be NaN or Inf')
     end
     return value
 end
 
--- Numbers of tags are the number that a text begins with, or 0.
-local function leading_number(text)
-    local longest = match(text, '^%s*[+-]?%d+%.?%d*[eE][+-]?%d+') or match(text, '^%s*[+-]?%d+%.?%d*')
-    return longest and tonumber(longest) or 0
-end
-
+-- The integer that a text begins with, as a number, or 0.
 local function leading_integer(text)
-    local digits = match(text, '^%s*([+-]?%d+)')
-    return digits and integers.read((digits:gsub('^%+', ''))) or 0
+    local digits = match(text, '^%s*[+-]?%d+')
+    if not digits then return 0 end
+    return math.max(-0x1p63, math.min(tonumber(digits), 0x1p63))
 end
 
 local TAGS = {
     str = function(text) return text end,
     int = leading_integer,
-    float = leading_number,
+    float = numbers.leading,
     bool = function(text) return text == 'true' or text == 'yes' end,
     binary = from_base64,
 }

@@ -28,6 +28,13 @@ function writer:put(text, columns)
     self.column = self.column + (columns or #text)
 end
 
+-- The number of characters of a text.
+local function columns_of(text)
+    if not find(text, '[\128-\191]') then return #text end
+    local _, more = gsub(text, '[\128-\191]', '')
+    return #text - more
+end
+
 function writer:line_break(text)
     local count = self.count + 1
     self.out[count] = text or '\n'
@@ -98,7 +105,7 @@ end
 function writer:plain(text)
     if not self.blank and (text ~= '' or self.flow > 0) then self:put(' ') end
     if self.key or self.column + #text <= WIDTH or not find(text, ' ', 1, true) then
-        self:put(text)
+        self:put(text, columns_of(text))
     else
         self:folded_plain(text)
     end
@@ -137,7 +144,7 @@ function writer:single_quoted(text)
     self:indicator("'", false, false)
     local doubled = not find(text, '[\n\226]') and gsub(text, "'", "''")
     if doubled and (self.key or self.column + #doubled <= WIDTH) then
-        self:put(doubled)
+        self:put(doubled, columns_of(doubled))
     else
         self:single_quoted_lines(text)
     end

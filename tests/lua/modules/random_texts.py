@@ -82,7 +82,8 @@ class Snippets:
             return literal(self._text())
         if pick < 0.9:
             return self._random.choice(("1", "2", "3", "5", "11", "30", "-1", "0", "1.5", "true", "1LL", "2^53"))
-        return self._value(depth + 1).replace("json.NULL", "1")
+        key = self._value(depth + 1)
+        return "7" if key in NUMBERS else key  # a great number makes a great array
 
     def _value(self, depth: int = 0) -> str:
         pick = self._random.random()
