@@ -1,16 +1,30 @@
-"""Functions of Python for modules of Lua, which call them as `host.NAME(...)`. Texts are bytes."""
+"""Functions of Python that the modules call."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from iproto_server.lua.functions import cipher, digest, error_number, process, unicode_text
+from iproto_server.lua.functions import (
+    cipher,
+    decimal_number,
+    digest,
+    environment,
+    error_number,
+    file,
+    identifier,
+    process,
+    unicode_text,
+)
 
 FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
     **cipher.FUNCTIONS,
+    **decimal_number.FUNCTIONS,
     **digest.FUNCTIONS,
+    **environment.FUNCTIONS,
     **error_number.FUNCTIONS,
+    **file.FUNCTIONS,
+    **identifier.FUNCTIONS,
     **process.FUNCTIONS,
     **unicode_text.FUNCTIONS,
 }

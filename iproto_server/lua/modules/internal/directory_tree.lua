@@ -1,0 +1,100 @@
+-- Whole trees of directories: making, copying and removing them.
+local _, host = ...
+local handles = require('internal.file_handle')
+local paths = require('internal.path_names')
+
+local trees = {}
+
+-- A directory's names; nil and a text otherwise.
+function trees.listdir(path)
+    if type(path) ~= 'string' then error('Usage: fio.listdir(path)') end
+    local names, why = handles.outcome(nil, host.directory_list(path))
+    if not names then return nil, ("can't listdir %s: %s"):format(path, tostring(why)) end
+    local list = {}
+    for name in names:gmatch('[^%z]+') do list[#list + 1] = name end
+    return list
+end
+
+-- Make a directory and those above it.
+function trees.mktree(path, mode)
+    if type(path) ~= 'string' then error('Usage: fio.mktree(path[, mode])') end
+    local made = ''
+    for part in paths.abspath(path):gmatch('[^/]+') do
+        made = made .. '/' .. part
+        local status = handles.status(made, true)
+        if not status or not status:is_dir() then
+            local bits = mode == nil and 511 or handles.integer(mode)
+            local ok, _, text = host.directory_make(made, bits)
+            if not ok then return false, ('Error creating directory %s: %s'):format(made, text) end
+        end
+    end
+    return true
+end
+
+-- Remove a directory and all in it. Links are removed, not followed.
+function trees.rmtree(path)
+    if type(path) ~= 'string' then error('Usage: fio.rmtree(path)') end
+    path = paths.abspath(path)
+    local names, why = trees.listdir(path)
+    if not names then return nil, why end
+    for _, name in ipairs(names) do
+        local inner = paths.pathjoin(path, name)
+        local status, problem = handles.status(inner, false)
+        if not status then return false, ('failed to remove %s: %s'):format(inner, tostring(problem)) end
+        local ok
+        if status:is_dir() then
+            ok, problem = trees.rmtree(inner)
+            if not ok then return false, problem end
+        else
+            ok, problem = handles.outcome(false, host.file_unlink(inner))
+            if not ok then return false, ('failed to remove %s: %s'):format(inner, tostring(problem)) end
+        end
+    end
+    local ok, problem = handles.outcome(false, host.directory_remove(path))
+    if not ok then return false, ('failed to remove %s: %s'):format(path, tostring(problem)) end
+    return true
+end
+
+-- Copy a file to a path, or into a directory.
+function trees.copyfile(from, to)
+    if type(from) ~= 'string' or type(to) ~= 'string' then error('Usage: fio.copyfile(from, to)') end
+    local status = handles.status(to, true)
+    if status and status:is_dir() then to = paths.pathjoin(to, paths.basename(from)) end
+    local ok, why = handles.outcome(false, host.file_copy(from, to))
+    if not ok then return false, ('failed to copy %s to %s: %s'):format(from, to, tostring(why)) end
+    return true
+end
+
+-- Copy a directory and all in it. Links stay links.
+function trees.copytree(from, to)
+    if type(from) ~= 'string' or type(to) ~= 'string' then error('Usage: fio.copytree(from, to)') end
+    local status = handles.status(from, true)
+    if not status then return false, ('Directory %s does not exist'):format(from) end
+    if not status:is_dir() then return false, 'Not a directory' end
+    local names, why = trees.listdir(from)
+    if not names then return false, why end
+    local ok
+    ok, why = trees.mktree(to)
+    if not ok then return false, why end
+    for _, name in ipairs(names) do
+        local source, target = paths.pathjoin(from, name), paths.pathjoin(to, name)
+        local inner, problem = handles.status(source, false)
+        if not inner then return false, ('failed to copy %s: %s'):format(source, tostring(problem)) end
+        if inner:is_dir() then
+            ok, problem = trees.copytree(source, target)
+        elseif inner:is_link() then
+            local link
+            link, problem = handles.outcome(nil, host.file_readlink(source))
+            ok = link
+            if link then ok, problem = handles.outcome(false, host.file_link(link, target, true)) end
+        elseif inner:is_reg() then
+            ok, problem = trees.copyfile(source, target)
+        else
+            ok, problem = false, ('failed to copy %s: neither a file, a directory nor a link'):format(source)
+        end
+        if not ok then return false, tostring(problem) end
+    end
+    return true
+end
+
+return trees
