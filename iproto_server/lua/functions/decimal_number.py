@@ -38,9 +38,9 @@ _CONTEXT: Final = Context(
     prec=PRECISION, rounding=ROUND_HALF_UP, Emin=SMALLEST_EXPONENT, Emax=LARGEST_EXPONENT, clamp=0, traps=[]
 )
 _WIDE: Final = Context(
-    prec=PRECISION, rounding=ROUND_HALF_EVEN, Emin=-999999, Emax=999999, clamp=0, traps=[]
+    prec=PRECISION + 2, rounding=ROUND_HALF_EVEN, Emin=-999999, Emax=999999, clamp=0, traps=[]
 )
-"""Results that are rounded to the limits of exponents afterwards, or never."""
+"""Results that are rounded a second time, to a decimal's digits."""
 
 _POWER_DIGITS: Final = 10
 """More digits for a power of a fraction's intermediate results."""
@@ -110,30 +110,28 @@ def _operation(calculate: Callable[..., Decimal]) -> Callable[..., bytes | None]
     return operate
 
 
-def _minus(context: Context, number: Decimal) -> Decimal:
-    return number.copy_negate()
-
-
-def _absolute(context: Context, number: Decimal) -> Decimal:
-    return number.copy_abs()
+def _exponential(context: Context, number: Decimal) -> Decimal:
+    if number < 0 and number.adjusted() >= 8:
+        return Decimal("0E-11") # which has fewer digits than other results that are too small
+    return context.plus(_WIDE.copy().exp(number))
 
 
 def _logarithm(context: Context, number: Decimal) -> Decimal:
     """ln, with at most 37 digits behind the point."""
-    if number == 1 and number.as_tuple().exponent != 0:
-        return Decimal("-0")
-    wide = _WIDE.copy()
-    result = wide.ln(number)
+    if number == 1:
+        return Decimal("-0" if len(number.as_tuple().digits) == PRECISION else 0)
+    result = _WIDE.copy().ln(number)
     if not result.is_finite():
         return result
-    exponent = result.as_tuple().exponent
-    assert isinstance(exponent, int)
-    return result.quantize(Decimal(1).scaleb(-LARGEST_EXPONENT), context=wide) if exponent < -37 else result
+    finest = Decimal((0, (1,), -LARGEST_EXPONENT))
+    return context.quantize(result, finest) if result.adjusted() < 0 else context.plus(result)
 
 
 def _logarithm10(context: Context, number: Decimal) -> Decimal:
     """log10, whose exponent has no limit."""
-    return _WIDE.copy().log10(number)
+    wide = _WIDE.copy()
+    wide.prec = PRECISION
+    return wide.log10(number)
 
 
 def _power(context: Context, base: Decimal, power: Decimal) -> Decimal:
@@ -141,7 +139,7 @@ def _power(context: Context, base: Decimal, power: Decimal) -> Decimal:
         if base.is_zero():
             if power <= 0:
                 return Decimal("NaN")
-            odd = power == power.to_integral_value() and power % 2 == 1
+            odd = power == power.to_integral_value() and int(power) % 2 == 1
             return Decimal("-0") if base.is_signed() and odd else Decimal(0)
         if power.is_zero():
             return Decimal(1)
@@ -176,17 +174,23 @@ def _integer_power(context: Context, base: Decimal, power: Decimal) -> Decimal:
             result = inner.multiply(result, base)
         if not result.is_finite():
             return result
-    return context.plus(result)
+        if result.is_zero():
+            break
+    odd = remaining % 2 == 1
+    return context.plus(result).copy_sign(Decimal(-1 if base.is_signed() and odd else 1))
 
 
 def decimal_rescale(packed: bytes, scale: int) -> bytes | None:
     """A decimal with this many digits behind the point; unchanged if these are negative or too many."""
     number = _unpacked(packed)
-    if not 0 <= scale <= PRECISION:
+    digits, exponent, *_ = _LAYOUT.unpack(packed)
+    if not 0 <= scale <= PRECISION or digits + exponent + scale > PRECISION:
         return packed
     context = _CONTEXT.copy()
     context.clear_flags()
     result = context.quantize(number, Decimal((0, (1,), -scale)))
+    if number.is_zero() and scale < -exponent:
+        result = result.copy_abs()
     return packed if result.is_nan() else _checked(result, context)
 
 
@@ -211,14 +215,14 @@ def decimal_trim(packed: bytes) -> bytes:
 
 
 FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
-    "decimal_absolute": _operation(_absolute),
+    "decimal_absolute": _operation(Context.abs),
     "decimal_add": _operation(Context.add),
     "decimal_compare": decimal_compare,
     "decimal_divide": _operation(Context.divide),
-    "decimal_exponential": _operation(Context.exp),
+    "decimal_exponential": _operation(_exponential),
     "decimal_logarithm": _operation(_logarithm),
     "decimal_logarithm10": _operation(_logarithm10),
-    "decimal_minus": _operation(_minus),
+    "decimal_minus": _operation(Context.minus),
     "decimal_multiply": _operation(Context.multiply),
     "decimal_parse": decimal_parse,
     "decimal_power": _operation(_power),

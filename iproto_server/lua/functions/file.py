@@ -32,6 +32,8 @@ def _system_call(function: Callable[..., Any]) -> Callable[..., Any]:
             return function(*arguments)
         except OSError as error:
             return _failure(error.errno or errno.EIO)
+        except OverflowError: # a number beyond those of C
+            return _failure(errno.EINVAL)
 
     return call
 
@@ -40,13 +42,20 @@ def _failure(number: int) -> Failure:
     return None, number, os.strerror(number).encode()
 
 
+def _checked(descriptor: int) -> int:
+    """A descriptor; a negative one, of a closed file, is an error of the operating system."""
+    if descriptor < 0:
+        raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+    return descriptor
+
+
 def file_open(path: bytes, flags: int, mode: int) -> int:
     """Open a file. Returns its descriptor."""
     return os.open(path, flags, mode)
 
 
 def file_close(descriptor: int) -> bool:
-    os.close(descriptor)
+    os.close(_checked(descriptor))
     return True
 
 
@@ -71,27 +80,31 @@ def file_write(descriptor: int, data: bytes, offset: int) -> bool:
 
 
 def file_seek(descriptor: int, offset: int, whence: int) -> int:
-    return os.lseek(descriptor, offset, whence)
+    return os.lseek(_checked(descriptor), offset, whence)
 
 
 def file_truncate(file: int | bytes, size: int) -> bool:
     """Truncate or extend the file of a descriptor or a path."""
-    os.truncate(file, size)
+    if size < 0 and isinstance(file, int):
+        raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
+    if size < 0:
+        os.stat(file)
+    os.truncate(_checked(file) if isinstance(file, int) else file, size)
     return True
 
 
 def file_sync(descriptor: int, data_alone: bool) -> bool:
     """Write a file's cached data to the disk, and its metadata unless `data_alone`."""
     if data_alone:
-        os.fdatasync(descriptor)
+        os.fdatasync(_checked(descriptor))
     else:
-        os.fsync(descriptor)
+        os.fsync(_checked(descriptor))
     return True
 
 
 def file_status(file: int | bytes, follow: bool) -> tuple[float, ...]:
     """What stat says of a descriptor or a path, in the order of `fio.lua`."""
-    status = os.stat(file) if follow else os.lstat(file)
+    status = os.stat(_checked(file) if isinstance(file, int) else file) if follow else os.lstat(file)
     return (
         status.st_dev,
         status.st_ino,
@@ -109,11 +122,13 @@ def file_status(file: int | bytes, follow: bool) -> tuple[float, ...]:
     )
 
 
-def file_link(target: bytes, path: bytes, symbolic: bool) -> bool:
-    if symbolic:
-        os.symlink(target, path)
-    else:
-        os.link(target, path)
+def file_link(target: bytes, path: bytes) -> bool:
+    os.link(target, path)
+    return True
+
+
+def file_symlink(target: bytes, path: bytes) -> bool:
+    os.symlink(target, path)
     return True
 
 
@@ -147,10 +162,7 @@ def file_utime(path: bytes, atime: float, mtime: float) -> bool | Failure:
         return _failure(errno.EINVAL)
     now = time.time_ns()
     accessed, modified = (now if each == -1 else round(each * 10**9) for each in (atime, mtime))
-    try:
-        os.utime(path, ns=(accessed, modified))
-    except OverflowError:
-        return _failure(errno.EINVAL)
+    os.utime(path, ns=(accessed, modified))
     return True
 
 
@@ -248,6 +260,7 @@ FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
             file_rename,
             file_seek,
             file_status,
+            file_symlink,
             file_sync,
             file_sync_all,
             file_truncate,

@@ -113,8 +113,11 @@ local metatable = {
 }
 metatable.__index = metatable
 
+-- nil or NULL.
+local function is_null(value) return not is_decimal(value) and value == nil end
+
 function metatable.__eq(left, right)
-    if left == nil or right == nil then return false end -- NULL, too
+    if is_null(left) or is_null(right) then return false end
     local one = operand(left, 1)
     return host.decimal_compare(one, operand(right, 2)) == 0
 end
@@ -166,7 +169,7 @@ function decimal.scale(...)
     if select('#', ...) < 1 then error('usage: decimal.scale(decimal)', 2) end
     local value = ...
     decimal_bytes(value)
-    return math.max(0, -value.exponent)
+    return value.exponent < 0 and -value.exponent or 0
 end
 
 function decimal.trim(...)

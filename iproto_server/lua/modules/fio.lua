@@ -89,20 +89,20 @@ local function of_path(usage, failed, call)
 end
 
 -- A function of two paths.
-local function of_paths(usage, call, last)
+local function of_paths(usage, call)
     return function(...)
         local first, second = ...
         first, second = path_text(first), path_text(second)
         if not first or not second then error(usage, 2) end
-        return outcome(false, call(first, second, last))
+        return outcome(false, call(first, second))
     end
 end
 
-fio.link = of_paths('Usage: fio.link(target, linkpath)', host.file_link, false)
+fio.link = of_paths('Usage: fio.link(target, linkpath)', host.file_link)
 fio.readlink = of_path('Usage: fio.readlink(pathname)', nil, host.file_readlink)
 fio.rename = of_paths('Usage: fio.rename(oldpath, newpath)', host.file_rename)
 fio.rmdir = of_path('Usage: fio.rmdir(pathname)', false, host.directory_remove)
-fio.symlink = of_paths('Usage: fio.symlink(target, linkpath)', host.file_link, true)
+fio.symlink = of_paths('Usage: fio.symlink(target, linkpath)', host.file_symlink)
 fio.unlink = of_path('Usage: fio.unlink(pathname)', false, host.file_unlink)
 
 local function status_function(usage, follow)

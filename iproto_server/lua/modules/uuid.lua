@@ -93,11 +93,13 @@ ffi.metatype(uuid_t, {
     __tostring = to_text,
 })
 
+local constants = ffi.new('const struct tt_uuid[1]')
+
 return setmetatable({
-    NULL = ffi.new(uuid_t),
+    NULL = constants[0],
     bin = function(order) return to_binary(new(), order) end,
     frombin = from_binary,
     fromstr = from_text,
     new = new,
     str = function() return to_text(new()) end,
-}, {__call = new})
+}, {__call = new, constants = constants}) -- `NULL` refers to them

@@ -7,7 +7,7 @@ from random import Random
 FUNCTIONS = ("abs", "exp", "ln", "log10", "sqrt", "precision", "scale", "trim", "is_decimal", "new")
 OPERATORS = ("+", "-", "*", "/", "%", "^", "==", "<", "<=", ">", ">=", "~=")
 JUNK = (
-    "nil", "true", "{}", "box.NULL", "'x'", "''", "'1e'", "'.'", "'-'", "'+ 1'", "'0x1'", "'nan'", "'inf'", "1/0", "0/0",
+    "nil", "true", "{}", "require('ffi').new('void *')", "'x'", "''", "'1e'", "'.'", "'-'", "'+ 1'", "'0x1'", "'nan'", "'inf'", "1/0", "0/0",
     "print", "'1\\0x'", "' 1'", "'1 '", "'1__'", "ffi.new('void *')", "ffi.new('bool', true)",
 )  # fmt: skip
 

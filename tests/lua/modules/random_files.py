@@ -75,6 +75,11 @@ def _method(random: Random) -> str:
     return f"file:{random.choice(calls)}"
 
 
+def _copyfile(random: Random) -> str:
+    source = _target(random)
+    return f"fio.path.is_file({source}) and fio.copyfile({source}, {_target(random)})"
+
+
 _CALLS: tuple[Callable[[Random], str], ...] = (
     lambda random: f"fio.mkdir({_path(random)}{random.choice(('', ', ' + _mode(random)))})",
     lambda random: f"fio.mktree({_target(random)}{random.choice(('', ', ' + _mode(random)))})",
@@ -92,7 +97,7 @@ _CALLS: tuple[Callable[[Random], str], ...] = (
     lambda random: f"fio.chown({_path(random)}, {random.choice(('0', chr(39) + 'root' + chr(39), chr(39) + 'nobody-here' + chr(39)))}, 0)",
     lambda random: f"fio.truncate({_path(random)}, {_offset(random)})",
     lambda random: f"fio.copytree({_path(random)}, {_target(random)})",
-    lambda random: f"fio.copyfile({_path(random)}, {_target(random)})",
+    _copyfile,
     lambda random: f"fio.utime({_path(random)}, {random.choice((0, 1, 1.5, 12345))}, {random.choice((1, 2.25))})",
     lambda random: f"fio.path.{random.choice(('exists', 'is_dir', 'is_file', 'is_link', 'lexists'))}({_path(random)})",
     lambda random: f"fio.stat({_path(random)}) ~= nil",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-JUNK = ("nil", "1", "true", "{}", "'x'", "''", "print", "uuid.NULL", "1LL", "box.NULL")
+JUNK = ("nil", "1", "true", "{}", "'x'", "''", "print", "uuid.NULL", "1LL", "require('ffi').new('void *')")
 METHODS = ("str", "bin", "isnil", "time_low", "time_mid", "clock_seq_low", "other")
 
 

@@ -72,7 +72,8 @@ def differences(
         A snippet, and what it does here and there, where that differs.
     """
     random = Random(seed)
-    with tempfile.TemporaryDirectory() as temporary:
+    memory = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as temporary:
         directory = Path(temporary) / "work"
         for _ in range(count):
             snippet = SNIPPETS[module](random)

@@ -86,7 +86,7 @@ function trees.copytree(from, to)
             local link
             link, problem = handles.outcome(nil, host.file_readlink(source))
             ok = link
-            if link then ok, problem = handles.outcome(false, host.file_link(link, target, true)) end
+            if link then ok, problem = handles.outcome(false, host.file_symlink(link, target)) end
         elseif inner:is_reg() then
             ok, problem = trees.copyfile(source, target)
         else

@@ -78,6 +78,7 @@ local methods = {}
 
 -- Read into memory, or return the bytes.
 local function read(self, buffer, size, offset)
+    if size == 0 then return buffer and 0 or '' end
     if not buffer then return outcome(nil, host.file_read(self.fh, size, offset)) end
     local data, why = outcome(nil, host.file_read(self.fh, size, offset))
     if not data then return nil, why end
@@ -88,7 +89,12 @@ end
 function methods:read(buffer, size)
     local descriptor = self.fh
     if not is_pointer(buffer) then buffer, size = nil, buffer end
-    if size == nil and not buffer then return outcome(nil, host.file_read(descriptor, nil, AT_POSITION)) end
+    if size == nil and not buffer then
+        local status, why = handles.status(descriptor, true)
+        if not status then return nil, why end
+        if status:is_reg() and status.size == 0 then return '' end
+        return outcome(nil, host.file_read(descriptor, nil, AT_POSITION))
+    end
     return read(self, buffer, checked_size(size, 'read', 'fh:read([buffer, ][size])'), AT_POSITION)
 end
 
@@ -142,8 +148,9 @@ end
 
 function methods:close()
     local ok, why = outcome(false, host.file_close(self.fh))
-    if ok then self.fh = -1 end
-    return ok, why
+    if not ok then return false, why end
+    self.fh = -1
+    return true
 end
 
 ffi.metatype(handle_t, {
