@@ -32,11 +32,11 @@ class FiberRuntime(Runtime):
             "log_error": self._log_error,
         }
         super().__init__({**own, **functions})
-        scheduler = self.require("internal.scheduler")
+        scheduler = self.require("internal.fibers.scheduler")
         self._run_ready: Function = scheduler[b"run_ready"]
         self._run_timers: Function = scheduler[b"run_timers"]
         self._new: Function = scheduler[b"new"]
-        for module in ("internal.coroutines", "internal.loading"):
+        for module in ("internal.fibers.coroutines", "internal.fibers.loading"):
             self.require(module)
 
     def start(self, function: Function, done: Callable[..., None]) -> None:

@@ -1,9 +1,9 @@
 -- Fibers, as https://www.tarantool.io/en/doc/2.6/reference/reference_lua/fiber/ describes them.
-local scheduler = require('internal.scheduler')
+local scheduler = require('internal.fibers.scheduler')
 local time = require('internal.timespec')
 local userdata = require('internal.userdata')
-local channels = require('internal.channel')
-local conditions = require('internal.condition')
+local channels = require('internal.fibers.channel')
+local conditions = require('internal.fibers.condition')
 
 local NAME_MAX = 255
 local fiber, methods = {}, {}

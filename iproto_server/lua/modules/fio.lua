@@ -5,9 +5,9 @@
 -- fails leaves no empty file; files of a tree are copied in the order of the directory.
 local _, host = ...
 local ffi = require('ffi')
-local handles = require('internal.file_handle')
-local paths = require('internal.path_names')
-local trees = require('internal.directory_tree')
+local handles = require('internal.files.file_handle')
+local paths = require('internal.files.path_names')
+local trees = require('internal.files.directory_tree')
 
 local outcome, integer = handles.outcome, handles.integer
 

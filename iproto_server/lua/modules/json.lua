@@ -1,6 +1,6 @@
 -- The module json.
-local serializer = require('serializer')
-local decode = require('json_decoder')
+local serializer = require('internal.serial.serializer')
+local decode = require('internal.serial.json_decoder')
 
 local classify, number_text, long_text = serializer.classify, serializer.number_text, serializer.long_text
 local type, next, rawget = type, next, rawget

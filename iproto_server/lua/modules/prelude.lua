@@ -23,7 +23,7 @@ table.insert(package.loaders, 2, builtin_loader)
 
 -- Extensions of Lua's own tables, which need no `require`.
 for _, name in ipairs{'table', 'string', 'os'} do
-    local text = module_text(name .. '_extensions')
+    local text = module_text('internal.extensions.' .. name)
     if text then assert(loadstring(text, '@builtin/' .. name .. '.lua'))(name, host) end
 end
 

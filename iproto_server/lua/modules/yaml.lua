@@ -1,7 +1,7 @@
 -- The module yaml.
-local serializer = require('serializer')
-local encode = require('yaml_encoder')
-local parsers = require('yaml_parser')
+local serializer = require('internal.serial.serializer')
+local encode = require('internal.yaml.encoder')
+local parsers = require('internal.yaml.parser')
 
 local ENCODE_USAGE = 'Usage: encode(object, {tag_prefix = <string>, tag_handle = <string>})'
 

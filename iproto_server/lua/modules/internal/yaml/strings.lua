@@ -1,5 +1,5 @@
 -- Styles of strings in YAML: plain, quoted, literal or binary.
-local numbers = require('numbers')
+local numbers = require('internal.serial.numbers')
 
 local find, sub, gsub = string.find, string.sub, string.gsub
 
@@ -51,7 +51,7 @@ local function is_text(text)
         if size > 2 and not (third and third >= 0x80 and third < 0xC0) then return false end
         if size > 3 then
             if not (fourth and fourth >= 0x80 and fourth < 0xC0) then return false end
-            is_printable = is_printable or require('unicode_printable')
+            is_printable = is_printable or require('internal.serial.unicode_printable')
             local code = first % 8 * 262144 + second % 64 * 4096 + third % 64 * 64 + fourth % 64
             if not is_printable(code) then return false end
         end

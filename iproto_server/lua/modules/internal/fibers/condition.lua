@@ -1,6 +1,6 @@
 -- Condition variables of fibers.
 local userdata = require('internal.userdata')
-local waiting = require('internal.waiting')
+local waiting = require('internal.fibers.waiting')
 
 local methods = {}
 local wrap, state_of = userdata.kind(methods, function() return 'cond' end)

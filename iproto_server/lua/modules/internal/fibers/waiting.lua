@@ -1,5 +1,5 @@
 -- Fibers that wait for one thing, in order. Each is in one list at most.
-local scheduler = require('internal.scheduler')
+local scheduler = require('internal.fibers.scheduler')
 
 local waiting = {}
 

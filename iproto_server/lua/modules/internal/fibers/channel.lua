@@ -1,7 +1,7 @@
 -- Channels between fibers: messages in order, up to a number that wait to be read.
-local scheduler = require('internal.scheduler')
+local scheduler = require('internal.fibers.scheduler')
 local userdata = require('internal.userdata')
-local waiting = require('internal.waiting')
+local waiting = require('internal.fibers.waiting')
 
 local NIL = {} -- in place of a message that is nil
 local methods = {}

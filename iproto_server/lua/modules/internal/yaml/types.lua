@@ -1,6 +1,6 @@
 -- Values of YAML scalars by their tag, or by their text if they are plain.
-local numbers = require('numbers')
-local serializer = require('serializer')
+local numbers = require('internal.serial.numbers')
+local serializer = require('internal.serial.serializer')
 
 local find, match, sub, tonumber = string.find, string.match, string.sub, tonumber
 

@@ -1,5 +1,5 @@
 -- Lua's coroutines inside of fibers: what waits in a coroutine makes the whole fiber wait.
-local SUSPEND = require('internal.scheduler').SUSPEND
+local SUSPEND = require('internal.fibers.scheduler').SUSPEND
 local create, resume, status, yield = coroutine.create, coroutine.resume, coroutine.status, coroutine.yield
 
 -- Coroutines in which a fiber waits.

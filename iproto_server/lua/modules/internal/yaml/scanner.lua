@@ -1,8 +1,8 @@
 -- The tokens of a YAML text. A token is scanned when the parser asks for it, or when it may be behind a simple key.
 local byte, find, match = string.byte, string.find, string.match
-local scalars = require('yaml_scalars')
-local tags = require('yaml_tags')
-local cursors = require('yaml_cursor')
+local scalars = require('internal.yaml.scalars')
+local tags = require('internal.yaml.tags')
+local cursors = require('internal.yaml.cursor')
 
 local LONGEST_KEY = 1024
 

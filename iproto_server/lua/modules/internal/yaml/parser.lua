@@ -1,7 +1,7 @@
 -- The parser of YAML texts: builds the values of documents from tokens.
-local scanners = require('yaml_scanner')
-local serializer = require('serializer')
-local resolve = require('yaml_types')
+local scanners = require('internal.yaml.scanner')
+local serializer = require('internal.serial.serializer')
+local resolve = require('internal.yaml.types')
 
 local array_mt, map_mt = serializer.array_mt, serializer.map_mt
 local setmetatable, rawset = setmetatable, rawset

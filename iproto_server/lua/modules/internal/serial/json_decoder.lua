@@ -1,6 +1,6 @@
 -- The decoder of JSON texts: a recursive descent that looks at single bytes.
-local serializer = require('serializer')
-local numbers = require('numbers')
+local serializer = require('internal.serial.serializer')
+local numbers = require('internal.serial.numbers')
 
 local byte, sub, find, match, char = string.byte, string.sub, string.find, string.match, string.char
 local array_mt, map_mt, NULL = serializer.array_mt, serializer.map_mt, serializer.NULL

@@ -4,7 +4,7 @@
 -- The functions of Python are `schedule()`, which has `run_ready` called soon; `set_timer(seconds)`, which has `run_timers`
 -- called after that time, in place of an earlier setting; and `log_error(text)`.
 local _, host = ...
-local timers = require('internal.timers')
+local timers = require('internal.fibers.timers')
 local monotonic = require('internal.timespec').monotonic
 local create, resume, yield = coroutine.create, coroutine.resume, coroutine.yield
 

@@ -1,7 +1,7 @@
 -- Whole trees of directories: making, copying and removing them.
 local _, host = ...
-local handles = require('internal.file_handle')
-local paths = require('internal.path_names')
+local handles = require('internal.files.file_handle')
+local paths = require('internal.files.path_names')
 
 local trees = {}
 

@@ -1,10 +1,10 @@
 -- The encoder of YAML documents: block style, flow style for `__serialize` = 'seq' and 'map', anchors for tables that
 -- occur more than once.
 local ffi = require('ffi')
-local serializer = require('serializer')
-local flow_events = require('yaml_events')
-local strings = require('yaml_strings')
-local writer = require('yaml_writer')
+local serializer = require('internal.serial.serializer')
+local flow_events = require('internal.yaml.events')
+local strings = require('internal.yaml.strings')
+local writer = require('internal.yaml.writer')
 
 local classify, number_text, long_text = serializer.classify, serializer.number_text, serializer.long_text
 local type, next, rawget, getmetatable = type, next, rawget, getmetatable
