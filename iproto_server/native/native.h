@@ -18,5 +18,6 @@
 #include "wire/wire.h"
 #include "requests/requests.h"
 #include "lua/lua.h"
+#include "lua_box/lua_box.h"
 
 #endif

@@ -159,7 +159,7 @@ class IndexCatalog:
             space.set_indexes(indexes)
             space.set_format(new_format)
             space.bsize = size
-            self._registry.schema_changed()
+            self._registry.schema_changed(space.id)
 
         put(indexes, format_with_indexes(space, indexes, self._collations), bsize)
         return lambda: put(*before)

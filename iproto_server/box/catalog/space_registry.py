@@ -29,6 +29,7 @@ class SpaceRegistry(SpaceTable):
         spaces: the spaces by number.
         schema_version: a counter of schema changes.
         on_schema_change: called with the new schema version after a change.
+        on_space_change: called with the number of a space that is new, changed or gone.
         is_loading: whether a database is being loaded; secondary indexes of users' spaces are empty then.
         written_by: the version of Tarantool that has written the files being loaded.
         current_user: returns the user whose privileges a change needs.
@@ -40,6 +41,7 @@ class SpaceRegistry(SpaceTable):
         "current_user",
         "is_loading",
         "on_schema_change",
+        "on_space_change",
         "written_by",
     )
 
@@ -49,6 +51,7 @@ class SpaceRegistry(SpaceTable):
         self._names: dict[str, MemtxSpace] = {}
         self.schema_version = 1
         self.on_schema_change: Callable[[int], object] = lambda version: None
+        self.on_space_change: Callable[[int], object] = lambda space_id: None
         self.is_loading = False
         self.written_by = UNKNOWN
         starter = Credentials(ADMIN, ADMIN, "admin", False, {})
@@ -131,13 +134,13 @@ class SpaceRegistry(SpaceTable):
         """Add a new space, or restore a removed one."""
         self.spaces[space.id] = space
         self._names[space.name] = space
-        self.schema_changed()
+        self.schema_changed(space.id)
 
     def forget(self, space: MemtxSpace) -> None:
         """Remove a space."""
         del self.spaces[space.id]
         self._forget_name(space)
-        self.schema_changed()
+        self.schema_changed(space.id)
 
     def _forget_name(self, space: MemtxSpace) -> None:
         """Remove a space's name, unless another space has it: names may repeat in a loaded database."""
@@ -160,12 +163,13 @@ class SpaceRegistry(SpaceTable):
         self._forget_name(space)
         change()
         self._names[space.name] = space
-        self.schema_changed()
+        self.schema_changed(space.id)
 
-    def schema_changed(self) -> None:
-        """Increment the schema version."""
+    def schema_changed(self, space_id: int) -> None:
+        """Increment the schema version, because a space has changed."""
         self.schema_version += 1
         self.on_schema_change(self.schema_version)
+        self.on_space_change(space_id)
 
     def has_rows_only(self, space: MemtxSpace) -> bool:
         """Whether the space is being loaded: rows are unchecked, secondary indexes empty until the end."""

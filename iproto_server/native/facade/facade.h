@@ -37,10 +37,23 @@ typedef struct {
 } IndexFacade;
 extern PyTypeObject IndexFacade_Type;
 /* Of a space and the number of an index. New references; NULL with an exception. */
+PyObject *facade_store(SpaceFacade *space, PyObject *values, int is_insert);
+PyObject *facade_first(IndexFacade *index, PyObject *key);
+PyObject *facade_min(IndexFacade *index, PyObject *key);
+PyObject *facade_max(IndexFacade *index, PyObject *key);
+PyObject *facade_select_rows(IndexFacade *index, PyObject *key, uint64_t iterator, uint64_t offset, uint64_t limit);
 PyObject *facade_get(SpaceFacade *space, PyObject *id, PyObject *key);
 PyObject *facade_update(SpaceFacade *space, PyObject *id, PyObject *key, PyObject *operations);
 PyObject *facade_delete(SpaceFacade *space, PyObject *id, PyObject *key);
 PyObject *facade_select(IndexFacade *index, PyObject *const *args, Py_ssize_t count, PyObject *names);
+
+/* packed_changes.c: changes with keys in a list, and with packed operations, whose field numbers are from `index_base` on */
+typedef struct {
+    Position at, end;
+    uint32_t index_base;
+} GivenOperations;
+PyObject *facade_update_packed(SpaceFacade *space, PyObject *id, PyObject *key, const GivenOperations *operations);
+PyObject *facade_upsert_packed(SpaceFacade *space, PyObject *row, const GivenOperations *operations);
 
 /* facade_lookup.c */
 extern PyTypeObject SpacesFacade_Type, IndexesFacade_Type;

@@ -120,7 +120,7 @@ static PyObject *find_first(Lookup *lookup)
     return end(lookup, found_row(lookup, raw));
 }
 
-static PyObject *first(IndexFacade *self, PyObject *key)
+PyObject *facade_first(IndexFacade *self, PyObject *key)
 {
     Lookup lookup;
     return begin(&lookup, self->space, self->id, &key, PRIVILEGE_READ) < 0 ? NULL : find_first(&lookup);
@@ -137,7 +137,7 @@ static int check_order(const Lookup *lookup, IndexFacade *self, const char *what
     return done ? 0 : -1;
 }
 
-static PyObject *min(IndexFacade *self, PyObject *key)
+PyObject *facade_min(IndexFacade *self, PyObject *key)
 {
     Lookup lookup;
     if (begin(&lookup, self->space, self->id, &key, PRIVILEGE_READ) < 0)
@@ -147,7 +147,7 @@ static PyObject *min(IndexFacade *self, PyObject *key)
 
 static PyObject *select_rows(Lookup *lookup, uint64_t iterator, uint64_t offset, uint64_t limit);
 
-static PyObject *max(IndexFacade *self, PyObject *key)
+PyObject *facade_max(IndexFacade *self, PyObject *key)
 {
     Lookup lookup;
     if (begin(&lookup, self->space, self->id, &key, PRIVILEGE_READ) < 0)
@@ -236,6 +236,14 @@ static PyObject *select_with(IndexFacade *self, PyObject *key, PyObject *iterato
     return end(&lookup, number < 0 ? NULL : select_rows(&lookup, (uint64_t)number, (uint64_t)skipped, (uint64_t)most));
 }
 
+PyObject *facade_select_rows(IndexFacade *self, PyObject *key, uint64_t iterator, uint64_t offset, uint64_t limit)
+{
+    Lookup lookup;
+    if (begin(&lookup, self->space, self->id, &key, PRIVILEGE_READ) < 0)
+        return NULL;
+    return end(&lookup, select_rows(&lookup, iterator, offset, limit));
+}
+
 PyObject *facade_select(IndexFacade *self, PyObject *const *args, Py_ssize_t count, PyObject *names)
 {
     static const char *const known_names[] = {"key", "iterator", "offset", "limit", "after"};
@@ -273,7 +281,7 @@ FACADE_METHOD(method_first)
     static const char *const known_names[] = {"key"};
     PyObject *taken[1] = {Py_None};
     return take_arguments("first", known_names, 0, 1, args, count, names, taken) < 0 ? NULL
-        : first(facade_of(self), taken[0]);
+        : facade_first(facade_of(self), taken[0]);
 }
 
 FACADE_METHOD(method_min)
@@ -281,7 +289,7 @@ FACADE_METHOD(method_min)
     static const char *const known_names[] = {"key"};
     PyObject *taken[1] = {Py_None};
     return take_arguments("min", known_names, 0, 1, args, count, names, taken) < 0 ? NULL
-        : min(facade_of(self), taken[0]);
+        : facade_min(facade_of(self), taken[0]);
 }
 
 FACADE_METHOD(method_max)
@@ -289,7 +297,7 @@ FACADE_METHOD(method_max)
     static const char *const known_names[] = {"key"};
     PyObject *taken[1] = {Py_None};
     return take_arguments("max", known_names, 0, 1, args, count, names, taken) < 0 ? NULL
-        : max(facade_of(self), taken[0]);
+        : facade_max(facade_of(self), taken[0]);
 }
 
 FACADE_METHOD(method_select)

@@ -61,7 +61,7 @@ static PyObject *method_writable(PyObject *self, PyObject *ignored)
 
 /* -- rows -- */
 
-static PyObject *store(SpaceFacade *self, PyObject *values, int is_insert)
+PyObject *facade_store(SpaceFacade *self, PyObject *values, int is_insert)
 {
     int is_whole;
     SpaceObject *core = facade_core(self, PRIVILEGE_WRITE);
@@ -116,7 +116,7 @@ FACADE_METHOD(method_insert)
     static const char *const known_names[] = {"values"};
     PyObject *taken[1] = {NULL};
     return take_arguments("insert", known_names, 1, 1, args, count, names, taken) < 0 ? NULL
-        : store(facade_of(self), taken[0], 1);
+        : facade_store(facade_of(self), taken[0], 1);
 }
 
 FACADE_METHOD(method_replace)
@@ -124,7 +124,7 @@ FACADE_METHOD(method_replace)
     static const char *const known_names[] = {"values"};
     PyObject *taken[1] = {NULL};
     return take_arguments("replace", known_names, 1, 1, args, count, names, taken) < 0 ? NULL
-        : store(facade_of(self), taken[0], 0);
+        : facade_store(facade_of(self), taken[0], 0);
 }
 
 FACADE_METHOD(method_get)

@@ -38,6 +38,7 @@ uint16_t lua_cdata_type(const void *payload);
  * Lua, as of a lack of memory. */
 Position lua_decode(lua_State *lua, Position at, Position end);
 
+
 /* lua_module.c: the functions for Lua code, and `load_lua(path)`, which finds LuaJIT's functions in lupa's module */
 __attribute__((visibility("default"))) int luaopen_iproto(lua_State *lua);
 PyObject *native_load_lua(PyObject *module, PyObject *path);

@@ -36,6 +36,9 @@ enum {
     FUNCTION(void, lua_pushlstring, (lua_State *, const char *, size_t))       \
     FUNCTION(void, lua_pushcclosure, (lua_State *, lua_CFunction, int))        \
     FUNCTION(void, lua_createtable, (lua_State *, int, int))                   \
+    FUNCTION(void, lua_pushlightuserdata, (lua_State *, void *))               \
+    FUNCTION(void *, lua_newuserdata, (lua_State *, size_t))                   \
+    FUNCTION(void *, lua_touserdata, (lua_State *, int))                       \
     FUNCTION(void, lua_getfield, (lua_State *, int, const char *))             \
     FUNCTION(void, lua_setfield, (lua_State *, int, const char *))             \
     FUNCTION(void, lua_rawget, (lua_State *, int))                             \

@@ -4,6 +4,7 @@
 typedef struct {
     PyObject_HEAD
     PyObject *check, *names, *packed_names;
+    uint32_t number; /* for Lua code; 0: not numbered yet */
 } FormatObject;
 
 static FormatObject *as_format(PyObject *object)
@@ -21,6 +22,17 @@ PyObject *format_packed_names(PyObject *object)
 {
     FormatObject *format = as_format(object);
     return format && format->packed_names && PyTuple_CheckExact(format->packed_names) ? format->packed_names : NULL;
+}
+
+uint32_t format_number(PyObject *object, int *is_new)
+{
+    static uint32_t last;
+    FormatObject *format = as_format(object);
+    *is_new = format && !format->number && format->packed_names && PyTuple_CheckExact(format->packed_names)
+        && PyTuple_GET_SIZE(format->packed_names);
+    if (*is_new)
+        format->number = ++last;
+    return format ? format->number : 0;
 }
 
 static int format_traverse(PyObject *self, visitproc visit, void *arg)

@@ -150,6 +150,8 @@ PyObject *tuple_dict(TupleObject *self, int names_only); /* a new dict; NULL wit
 /* format_type.c */
 extern PyTypeObject Format_Type;
 PyObject *format_names(PyObject *format); /* borrowed: the fields' numbers, a dict; NULL for no Format */
+/* Its number among those of which Lua code knows the names; 0 for one without names. */
+uint32_t format_number(PyObject *format, int *is_new);
 PyObject *format_packed_names(PyObject *format); /* borrowed: a tuple; NULL for no Format */
 
 /* tuple_map.c */

@@ -1,0 +1,170 @@
+/* Functions of Lua as objects of Python, which triggers are. */
+#include "../native.h"
+
+typedef struct {
+    PyObject_HEAD
+    int reference, number;
+} LuaFunctionObject;
+
+static PyObject *known; /* the objects by number, which they do not own: a dict */
+
+/* -- calls -- */
+
+typedef struct {
+    PyObject *const *args;
+    Py_ssize_t count;
+    int reference, is_entry;
+    PyObject *result;
+} Invocation;
+
+/* What a call of a client has come to: 0 and the number of a fiber that waits, 1 and results, or 2 and an error. */
+static PyObject *entry_result(lua_State *lua, int place)
+{
+    enum { WAITS, RETURNED };
+    double kind = lua_tonumber(lua, place);
+    if (kind == RETURNED)
+        return lua_results(lua, place + 1);
+    if (kind == WAITS)
+        return PyLong_FromDouble(lua_tonumber(lua, place + 1));
+    lua_raise_described(lua, place + 1);
+    return NULL;
+}
+
+/* Push arguments; -1 with an exception. */
+static int push_arguments(lua_State *lua, PyObject *const *args, Py_ssize_t count)
+{
+    lua_checkstack(lua, (int)count + 8);
+    for (Py_ssize_t place = 0; place < count; place++) {
+        PyObject *value = Py_NewRef(args[place]);
+        if (value == Py_None)
+            lua_pushnil(lua);
+        else if (lua_prepare(lua, &value) < 0) {
+            Py_DECREF(value);
+            return -1;
+        } else
+            lua_push_value(lua, value);
+        Py_DECREF(value);
+    }
+    return 0;
+}
+
+static int invoke(lua_State *lua)
+{
+    Invocation *call = lua_touserdata(lua, 1);
+    lua_rawgeti(lua, LUA_REGISTRYINDEX, call->reference);
+    if (push_arguments(lua, call->args, call->count) < 0)
+        return 0;
+    lua_call(lua, (int)call->count, LUA_MULTRET);
+    call->result = call->is_entry ? entry_result(lua, 2) : lua_results(lua, 2);
+    return 0;
+}
+
+/* Raise the error of Lua at the top of the stack, and remove it. */
+static void raise_error(lua_State *lua)
+{
+    lua_rawgeti(lua, LUA_REGISTRYINDEX, lua_box_values.describe_error);
+    lua_pushvalue(lua, -2);
+    if (lua_pcall(lua, 1, 3, 0) == 0) {
+        lua_raise_described(lua, lua_gettop(lua) - 2);
+        lua_settop(lua, -4);
+    } else {
+        PyErr_SetString(PyExc_RuntimeError, "an error of Lua that cannot be described");
+        lua_settop(lua, -2);
+    }
+    lua_settop(lua, -2);
+}
+
+static PyObject *call_lua(Invocation call)
+{
+    lua_State *lua = lua_running();
+    if (!lua) {
+        PyErr_SetString(PyExc_RuntimeError, "Lua has ended");
+        return NULL;
+    }
+    lua_pushcclosure(lua, invoke, 0);
+    lua_pushlightuserdata(lua, &call);
+    if (lua_pcall(lua, 1, 0, 0)) {
+        Py_CLEAR(call.result);
+        raise_error(lua);
+    }
+    return call.result;
+}
+
+PyObject *lua_enter(int reference, PyObject *const *args, Py_ssize_t count)
+{
+    return call_lua((Invocation){args, count, reference, 1, NULL});
+}
+
+static PyObject *function_call(PyObject *self, PyObject *args, PyObject *named)
+{
+    int reference = ((LuaFunctionObject *)self)->reference;
+    return call_lua((Invocation){((PyTupleObject *)args)->ob_item, PyTuple_GET_SIZE(args), reference, 0, NULL});
+}
+
+/* -- objects -- */
+
+static PyObject *find_known(lua_State *lua, int place, int *number)
+{
+    lua_rawgeti(lua, LUA_REGISTRYINDEX, lua_box_values.function_numbers);
+    lua_pushvalue(lua, place);
+    lua_rawget(lua, -2);
+    *number = lua_type(lua, -1) == LUA_TNUMBER ? (int)lua_tonumber(lua, -1) : 0;
+    lua_settop(lua, -3);
+    PyObject *key = *number && known ? PyLong_FromLong(*number) : NULL;
+    PyObject *found = key ? PyDict_GetItemWithError(known, key) : NULL;
+    Py_XDECREF(key);
+    return found ? (PyObject *)PyLong_AsVoidPtr(found) : NULL;
+}
+
+static int remember(lua_State *lua, int place, LuaFunctionObject *self)
+{
+    static int last;
+    self->number = ++last;
+    lua_pushvalue(lua, place);
+    self->reference = luaL_ref(lua, LUA_REGISTRYINDEX);
+    lua_rawgeti(lua, LUA_REGISTRYINDEX, lua_box_values.function_numbers);
+    lua_pushvalue(lua, place);
+    lua_pushnumber(lua, self->number);
+    lua_rawset(lua, -3);
+    lua_settop(lua, -2);
+    PyObject *key = PyLong_FromLong(self->number), *address = PyLong_FromVoidPtr(self);
+    int done = key && address && (known || (known = PyDict_New())) ? PyDict_SetItem(known, key, address) : -1;
+    Py_XDECREF(key);
+    Py_XDECREF(address);
+    return done;
+}
+
+PyObject *lua_function_object(lua_State *lua, int place)
+{
+    int number;
+    PyObject *found = find_known(lua, place, &number);
+    if (found || PyErr_Occurred())
+        return Py_XNewRef(found);
+    LuaFunctionObject *self = PyObject_New(LuaFunctionObject, &LuaFunction_Type);
+    if (self && remember(lua, place, self) < 0)
+        Py_CLEAR(self);
+    return (PyObject *)self;
+}
+
+static void function_dealloc(PyObject *object)
+{
+    LuaFunctionObject *self = (LuaFunctionObject *)object;
+    PyObject *key = known ? PyLong_FromLong(self->number) : NULL;
+    if (key && PyDict_Contains(known, key) > 0)
+        PyDict_DelItem(known, key);
+    Py_XDECREF(key);
+    lua_State *lua = lua_running();
+    if (lua)
+        luaL_unref(lua, LUA_REGISTRYINDEX, self->reference);
+    PyObject_Free(self);
+}
+
+PyTypeObject LuaFunction_Type = {
+    PyVarObject_HEAD_INIT(NULL, 0)
+    .tp_name = "iproto_server.native._native.LuaFunction",
+    .tp_doc = "A function of Lua.",
+    .tp_basicsize = sizeof(LuaFunctionObject),
+    .tp_flags = Py_TPFLAGS_DEFAULT,
+    .tp_call = function_call,
+    .tp_dealloc = function_dealloc,
+};

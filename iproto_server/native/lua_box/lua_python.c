@@ -1,0 +1,124 @@
+/* Values of Lua as Python's. */
+#include "../native.h"
+
+static const LuaEncoding ENCODING = {
+    .sparse_ratio = 2, .sparse_safe = 10, .max_depth = 128, .sparse_convert = 1, .deep_as_nil = 1, .invalid_numbers = 1,
+    .load_metatables = 1,
+};
+
+static PyObject *raise_failure(lua_State *lua, const LuaFailure *failure)
+{
+    if (failure->text) {
+        raise_box_error("PROC_LUA", "(s)", failure->text);
+        return NULL;
+    }
+    lua_rawgeti(lua, LUA_REGISTRYINDEX, failure->raised);
+    luaL_unref(lua, LUA_REGISTRYINDEX, failure->raised);
+    size_t size = 0;
+    const char *text = lua_tolstring(lua, -1, &size);
+    PyObject *message = PyUnicode_DecodeUTF8(text ? text : "?", text ? (Py_ssize_t)size : 1, "surrogateescape");
+    lua_settop(lua, -2);
+    if (message)
+        raise_box_error("PROC_LUA", "(O)", message);
+    Py_XDECREF(message);
+    return NULL;
+}
+
+int lua_pack_value(lua_State *lua, int place, Buffer *buffer)
+{
+    LuaFailure failure;
+    if (lua_encode(lua, buffer, place, &ENCODING, &failure))
+        return 0;
+    raise_failure(lua, &failure);
+    return -1;
+}
+
+int lua_pack(lua_State *lua, int place, Buffer *buffer)
+{
+    size_t size;
+    const uint8_t *row = lua_tuple_data(lua, place, &size);
+    if (row)
+        return buffer_append(buffer, row, (Py_ssize_t)size) < 0 ? -1 : 0;
+    Py_ssize_t start = buffer->size;
+    if (lua_pack_value(lua, place, buffer) < 0)
+        return -1;
+    uint8_t first = buffer->data[start];
+    if ((first & 0xf0) == 0x90 || first == 0xdc || first == 0xdd)
+        return 0;
+    raise_box_error("TUPLE_NOT_ARRAY", NULL);
+    return -1;
+}
+
+/* A value that has to be packed first. */
+static PyObject *packed_value(lua_State *lua, int place)
+{
+    Buffer buffer;
+    buffer_init(&buffer);
+    PyObject *value = NULL;
+    if (lua_pack_value(lua, place, &buffer) == 0) {
+        Position at = buffer.data;
+        value = read_value(&at, buffer.data + buffer.size, 0);
+        if (!value && !PyErr_Occurred())
+            raise_box_error("INVALID_MSGPACK", "(s)", "a value of Lua");
+    }
+    buffer_free(&buffer);
+    return value;
+}
+
+static PyObject *number_value(double number)
+{
+    if (number == (double)(long long)number && number > -9007199254740993.0 && number < 9007199254740993.0)
+        return PyLong_FromLongLong((long long)number);
+    return NULL;
+}
+
+PyObject *lua_to_python(lua_State *lua, int place)
+{
+    size_t size;
+    const char *text;
+    PyObject *number;
+    switch (lua_type(lua, place)) {
+    case LUA_TNONE: case LUA_TNIL: return Py_NewRef(Py_None);
+    case LUA_TBOOLEAN: return PyBool_FromLong(lua_toboolean(lua, place));
+    case LUA_TNUMBER:
+        number = number_value(lua_tonumber(lua, place));
+        return number || PyErr_Occurred() ? number : packed_value(lua, place);
+    case LUA_TSTRING:
+        text = lua_tolstring(lua, place, &size);
+        return PyUnicode_DecodeUTF8(text, (Py_ssize_t)size, "surrogateescape");
+    case LUA_TFUNCTION: return lua_function_object(lua, place);
+    default: return packed_value(lua, place);
+    }
+}
+
+static PyObject *table_key(lua_State *lua, int place)
+{
+    size_t count = lua_objlen(lua, place);
+    PyObject *key = PyList_New((Py_ssize_t)count);
+    for (size_t number = 0; key && number < count; number++) {
+        lua_rawgeti(lua, place, (int)number + 1);
+        PyObject *part = lua_to_python(lua, lua_gettop(lua));
+        lua_settop(lua, -2);
+        if (part)
+            PyList_SET_ITEM(key, (Py_ssize_t)number, part);
+        else
+            Py_CLEAR(key);
+    }
+    return key;
+}
+
+PyObject *lua_to_key(lua_State *lua, int place)
+{
+    int type = lua_type(lua, place);
+    if (type == LUA_TTABLE)
+        return table_key(lua, place);
+    PyObject *value = lua_to_python(lua, place);
+    if (!value || PyList_CheckExact(value)) /* a tuple's fields */
+        return value;
+    PyObject *key = PyList_New(value != Py_None || type == LUA_TCDATA);
+    if (key && PyList_GET_SIZE(key))
+        PyList_SET_ITEM(key, 0, value);
+    else
+        Py_DECREF(value);
+    return key;
+}

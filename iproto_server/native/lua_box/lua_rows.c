@@ -1,0 +1,245 @@
+/* Rows of spaces, found and changed by Lua code. The first argument is the handle of a space or of an index. */
+#include "../native.h"
+
+static int is_space(PyObject *object)
+{
+    return object && PyObject_TypeCheck(object, &SpaceFacade_Type);
+}
+
+static IndexFacade *index_at(lua_State *lua, int place)
+{
+    PyObject *object = lua_handle(lua, place);
+    if (is_space(object))
+        object = ((SpaceFacade *)object)->primary;
+    if (object && PyObject_TypeCheck(object, &IndexFacade_Type))
+        return (IndexFacade *)object;
+    PyErr_SetString(PyExc_TypeError, "the handle of an index is needed");
+    return NULL;
+}
+
+static SpaceFacade *space_at(lua_State *lua, int place)
+{
+    PyObject *object = lua_handle(lua, place);
+    if (is_space(object))
+        return (SpaceFacade *)object;
+    PyErr_SetString(PyExc_TypeError, "the handle of a space is needed");
+    return NULL;
+}
+
+/* facade(space id, index id or nil): a handle; nothing without such a space or index */
+static PyObject *find_facade(lua_State *lua)
+{
+    PyObject *id = lua_to_python(lua, 1), *index_id = lua_to_python(lua, 2), *found = NULL;
+    PyObject *spaces = id && index_id && lua_attached.box ? PyObject_GetAttrString(lua_attached.box, "space") : NULL;
+    if (spaces)
+        found = PyObject_GetItem(spaces, id);
+    if (found && index_id != Py_None) {
+        PyObject *indexes = PyObject_GetAttrString(found, "index");
+        Py_SETREF(found, indexes ? PyObject_GetItem(indexes, index_id) : NULL);
+        Py_XDECREF(indexes);
+    }
+    Py_XDECREF(spaces);
+    Py_XDECREF(id);
+    Py_XDECREF(index_id);
+    return found;
+}
+
+static int facade(lua_State *lua)
+{
+    lua_settop(lua, 2);
+    int place = lua_push_handle(lua);
+    LuaCall call = lua_call_begin(lua);
+    PyObject *found = find_facade(lua);
+    if (!found)
+        return lua_call_end(&call, NULL);
+    lua_set_handle(lua, place, found);
+    lua_call_end(&call, Py_NewRef(Py_None));
+    return 1;
+}
+
+/* -- single rows -- */
+
+/* With the index at the first place and the key at the second one. */
+static int with_key(lua_State *lua, PyObject *(*find)(IndexFacade *index, PyObject *key))
+{
+    LuaCall call = lua_call_begin(lua);
+    IndexFacade *index = index_at(lua, 1);
+    PyObject *key = index ? lua_to_key(lua, 2) : NULL;
+    PyObject *row = key ? find(index, key) : NULL;
+    Py_XDECREF(key);
+    return lua_call_end(&call, row);
+}
+
+static PyObject *get_row(IndexFacade *index, PyObject *key)
+{
+    return facade_get(index->space, index->id, key);
+}
+
+static PyObject *delete_row(IndexFacade *index, PyObject *key)
+{
+    return facade_delete(index->space, index->id, key);
+}
+
+static int get(lua_State *lua)
+{
+    return with_key(lua, get_row);
+}
+
+static int delete(lua_State *lua)
+{
+    return with_key(lua, delete_row);
+}
+
+static int min(lua_State *lua)
+{
+    return with_key(lua, facade_min);
+}
+
+static int max(lua_State *lua)
+{
+    return with_key(lua, facade_max);
+}
+
+static PyObject *row_at(lua_State *lua, int place)
+{
+    Buffer buffer;
+    buffer_init(&buffer);
+    PyObject *raw = lua_pack(lua, place, &buffer) == 0 ? buffer_take(&buffer) : NULL;
+    PyObject *row = raw ? stored_tuple(raw, Py_None) : NULL;
+    buffer_free(&buffer);
+    Py_XDECREF(raw);
+    return row;
+}
+
+static int store(lua_State *lua, int is_insert)
+{
+    LuaCall call = lua_call_begin(lua);
+    SpaceFacade *space = space_at(lua, 1);
+    PyObject *row = space ? row_at(lua, 2) : NULL;
+    PyObject *stored = row ? facade_store(space, row, is_insert) : NULL;
+    Py_XDECREF(row);
+    return lua_call_end(&call, stored);
+}
+
+static int insert(lua_State *lua)
+{
+    return store(lua, 1);
+}
+
+static int replace(lua_State *lua)
+{
+    return store(lua, 0);
+}
+
+enum { INDEX_BASE = 1 };
+
+static GivenOperations operations_in(const Buffer *buffer)
+{
+    return (GivenOperations){buffer->data, buffer->data + buffer->size, INDEX_BASE};
+}
+
+/* update(index, key, operations): the new row; nothing if there is none */
+static int update(lua_State *lua)
+{
+    Buffer buffer;
+    LuaCall call = lua_call_begin(lua);
+    IndexFacade *index = index_at(lua, 1);
+    PyObject *key = index ? lua_to_key(lua, 2) : NULL, *row = NULL;
+    buffer_init(&buffer);
+    if (key && lua_pack(lua, 3, &buffer) == 0) {
+        GivenOperations operations = operations_in(&buffer);
+        row = facade_update_packed(index->space, index->id, key, &operations);
+    }
+    buffer_free(&buffer);
+    Py_XDECREF(key);
+    return lua_call_end(&call, row);
+}
+
+/* upsert(space, row, operations) */
+static int upsert(lua_State *lua)
+{
+    Buffer buffer;
+    LuaCall call = lua_call_begin(lua);
+    SpaceFacade *space = space_at(lua, 1);
+    PyObject *row = space ? row_at(lua, 2) : NULL, *done = NULL;
+    buffer_init(&buffer);
+    if (row && lua_pack(lua, 3, &buffer) == 0) {
+        GivenOperations operations = operations_in(&buffer);
+        done = facade_upsert_packed(space, row, &operations);
+    }
+    buffer_free(&buffer);
+    Py_XDECREF(row);
+    return lua_call_end(&call, done);
+}
+
+/* -- many rows -- */
+
+/* A number of rows, or of an iterator. */
+static uint64_t count_at(lua_State *lua, int place)
+{
+    double number = lua_tonumber(lua, place);
+    return number >= 0 && number < 9e15 ? (uint64_t)number : 0;
+}
+
+/* select(index, key, iterator, offset, limit): a table of rows */
+static int select_rows(lua_State *lua)
+{
+    uint64_t iterator = count_at(lua, 3), offset = count_at(lua, 4), limit = count_at(lua, 5);
+    LuaCall call = lua_call_begin(lua);
+    IndexFacade *index = index_at(lua, 1);
+    PyObject *key = index ? lua_to_key(lua, 2) : NULL;
+    PyObject *rows = key ? facade_select_rows(index, key, iterator, offset, limit) : NULL;
+    Py_XDECREF(key);
+    return lua_call_end_rows(&call, rows);
+}
+
+static PyObject *iterator_of(lua_State *lua, uint64_t iterator)
+{
+    IndexFacade *index = index_at(lua, 1);
+    PyObject *key = index ? lua_to_key(lua, 2) : NULL, *rows = NULL;
+    PyObject *pairs = key ? PyObject_GetAttrString((PyObject *)index, "pairs") : NULL;
+    PyObject *args = pairs ? Py_BuildValue("(O)", key) : NULL;
+    PyObject *named = args ? Py_BuildValue("{sK}", "iterator", (unsigned long long)iterator) : NULL;
+    if (named)
+        rows = PyObject_Call(pairs, args, named);
+    Py_XDECREF(key);
+    Py_XDECREF(pairs);
+    Py_XDECREF(args);
+    Py_XDECREF(named);
+    return rows;
+}
+
+/* iterate(index, key, iterator): the handle of an iterator of Python */
+static int iterate(lua_State *lua)
+{
+    lua_settop(lua, 3);
+    int place = lua_push_handle(lua);
+    uint64_t iterator = count_at(lua, 3);
+    LuaCall call = lua_call_begin(lua);
+    PyObject *rows = iterator_of(lua, iterator);
+    if (!rows)
+        return lua_call_end(&call, NULL);
+    lua_set_handle(lua, place, rows);
+    lua_call_end(&call, Py_NewRef(Py_None));
+    return 1;
+}
+
+/* next_row(handle): the next row; nothing behind the last one */
+static int next_row(lua_State *lua)
+{
+    LuaCall call = lua_call_begin(lua);
+    PyObject *rows = lua_handle(lua, 1), *row = NULL;
+    if (rows && PyIter_Check(rows))
+        row = PyIter_Next(rows);
+    else
+        PyErr_SetString(PyExc_TypeError, "the handle of an iterator is needed");
+    if (!row && !PyErr_Occurred())
+        row = Py_NewRef(Py_None);
+    return lua_call_end(&call, row);
+}
+
+const LuaFunction lua_row_functions[] = {
+    {"facade", facade}, {"get", get},         {"delete", delete}, {"min", min},         {"max", max},
+    {"insert", insert}, {"replace", replace}, {"update", update}, {"upsert", upsert},   {"select", select_rows},
+    {"iterate", iterate}, {"next_row", next_row}, {NULL, NULL},
+};
