@@ -389,6 +389,16 @@ def memory_allows(old_size: int, size: int, entries: int, more: int, may_use_res
 def memory_usage() -> tuple[int, int, int, int]:
     """Return the engine's memory in bytes: held for rows, used by rows, indexes, and what is kept outside."""
 
+def load_lua(path: str, /) -> None:
+    """Find the functions of LuaJIT that `luaopen_iproto` and what it gives to Lua code need.
+
+    Parameters:
+        path: The file of a library that is loaded, and that exports LuaJIT's C API.
+
+    Raises:
+        OSError: The library is not loaded, or it lacks a function.
+    """
+
 def memory_outside(change: int, /) -> None:
     """Count rows and keys that are kept outside of the engine.
 

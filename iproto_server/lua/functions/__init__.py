@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from iproto_server.lua.functions import (
     cipher,
+    compiled,
     decimal_number,
     digest,
     environment,
@@ -19,6 +20,7 @@ from iproto_server.lua.functions import (
 
 FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
     **cipher.FUNCTIONS,
+    **compiled.FUNCTIONS,
     **decimal_number.FUNCTIONS,
     **digest.FUNCTIONS,
     **environment.FUNCTIONS,

@@ -5,39 +5,89 @@
 #include "../values/values.h"
 #include "lua_api.h"
 
-/* What Lua code has given to compiled code: references of the registry. */
-typedef struct {
-    int null;               /* box.NULL */
-    int new_int64, new_uint64;
-    int encode_other;       /* packs a cdata of another type: returns a string, or nil if it cannot */
-    int decode_extension;   /* the value of a packed extension */
-    int array_mt, map_mt;   /* metatables of decoded tables */
-    int serialize;          /* the text `__serialize` */
-    uint16_t int64_type, uint64_type, pointer_type; /* numbers of cdata's types */
-} LuaValues;
-extern LuaValues lua_values;
+/* What Lua code has given to compiled code: keys of the registry, the same in all states. `luaL_ref` makes positive ones. */
+enum {
+    LUA_KEPT_FIRST = -100,
+    LUA_KEPT_NULL = LUA_KEPT_FIRST,  /* box.NULL */
+    LUA_KEPT_INT64, LUA_KEPT_UINT64, /* types */
+    LUA_KEPT_ENCODE_OTHER,           /* packs a cdata of another type: returns a string, or nil if it cannot */
+    LUA_KEPT_DECODE_EXTENSION,       /* the value of a packed extension */
+    LUA_KEPT_ARRAY_MT, LUA_KEPT_MAP_MT, /* metatables of decoded tables */
+    LUA_KEPT_SERIALIZE,              /* the text `__serialize` */
+    LUA_KEPT_TUPLE,                  /* the type of tuples */
+    LUA_KEPT_TUPLE_METHODS,
+    LUA_KEPT_FORMATS,                /* tables of fields' numbers by name, by the number of a tuple's format */
+    LUA_KEPT_ENCODING,               /* two LuaEncodings as cdata: of the module msgpack, and of rows */
+    LUA_KEPT_TUPLE_ENCODING,
+    LUA_KEPT_NEW_ERROR,              /* makes a box.error of a code and a text */
+    LUA_KEPT_PUSH_PACKED,            /* a function of lua_packing.c */
+};
+static inline void lua_push_kept(lua_State *lua, int key)
+{
+    lua_rawgeti(lua, LUA_REGISTRYINDEX, key);
+}
 
-/* How tables are packed. Source: `msgpack.cfg` */
+/* Numbers of cdata's types, the same in all states. */
 typedef struct {
-    int sparse_ratio, sparse_safe, max_depth;
-    char sparse_convert, deep_as_nil, invalid_as_nil, invalid_numbers, load_metatables, use_tostring;
+    uint16_t int64, uint64, pointer, tuple, encoding;
+} LuaTypes;
+extern LuaTypes lua_types;
+
+/* How tables are packed, and unpacked: `struct msgpack_options` in internal/native.lua. Source: `msgpack.cfg` */
+typedef struct {
+    int32_t sparse_ratio, sparse_safe, max_depth; /* a negative sparse_safe is none */
+    uint8_t sparse_convert, deep_as_nil, invalid_as_nil, invalid_numbers, load_metatables, use_tostring;
+    uint8_t save_metatables;
 } LuaEncoding;
 
-/* Why a value cannot be packed: a text, or an error of Lua code, a reference of the registry. */
+/* Why a value cannot be packed: a text, with the code of a box.error if it is one; or an error of Lua code, a reference of
+ * the registry. */
 typedef struct {
-    const char *text;
-    int raised;
+    char text[120];
+    int code, raised;
 } LuaFailure;
 
-/* lua_encode.c: append the value at a place of the stack, which is counted from its bottom. Returns 1; 0 with the failure.
- * The stack is as it was. Functions of `__serialize` are called. It needs the interpreter's lock. */
+/* lua_encode.c: append values at places of the stack, which are counted from its bottom. These return 1; 0 with the failure.
+ * The stack is as it was. Functions of `__serialize` are called. They need the interpreter's lock. */
 int lua_encode(lua_State *lua, Buffer *buffer, int place, const LuaEncoding *encoding, LuaFailure *failure);
+int lua_encode_row(lua_State *lua, Buffer *buffer, int place, const LuaEncoding *encoding, LuaFailure *failure); /* an array */
+/* The values from a place on as one array. */
+int lua_encode_values(lua_State *lua, Buffer *buffer, int place, int count, const LuaEncoding *encoding,
+                      LuaFailure *failure);
 uint16_t lua_cdata_type(const void *payload);
+
+/* lua_packing.c: a buffer that Lua code gets, with the interpreter's lock, which is held between beginning and end */
+typedef struct {
+    Buffer buffer;
+    PyGILState_STATE lock;
+} LuaPacking;
+void lua_packing_begin(LuaPacking *packing);
+/* End: call a function that pushes one value made of the buffer's bytes, and which may raise an error of Lua. Returns 1. */
+int lua_packing_push(lua_State *lua, LuaPacking *packing, void (*push)(lua_State *, const void *, size_t));
+/* End: raise the failure as an error of Lua. */
+int lua_packing_raise(lua_State *lua, LuaPacking *packing, const LuaFailure *failure);
+int lua_push_packed(lua_State *lua); /* for LUA_KEPT_PUSH_PACKED */
+int lua_raise_text(lua_State *lua, const char *text); /* behind the position of the code that called the function */
+int lua_raise_failure(lua_State *lua, const LuaFailure *failure);
+/* How the module msgpack packs, and how rows of tuples are packed: however sparse they are. */
+const LuaEncoding *lua_msgpack_encoding(lua_State *lua);
+const LuaEncoding *lua_tuple_encoding(lua_State *lua);
 
 /* lua_decode.c: push the value at `at`, which is well-formed, and return the position behind it. It may raise an error of
  * Lua, as of a lack of memory. */
 Position lua_decode(lua_State *lua, Position at, Position end);
 
+/* lua_tuple.c */
+typedef struct {
+    const char *name;
+    lua_CFunction function;
+} LuaFunction;
+extern const LuaFunction lua_tuple_functions[]; /* up to a NULL */
+/* Push a tuple with a row, a packed array, and with the number of the format that names its fields, or 0. It may raise an
+ * error of Lua, as of a lack of memory. */
+void lua_push_tuple(lua_State *lua, const void *row, size_t size, uint32_t format);
+/* The row of the tuple at a place of the stack, as long as that is there; NULL if there is no tuple. */
+const uint8_t *lua_tuple_data(lua_State *lua, int place, size_t *size);
 
 /* lua_module.c: the functions for Lua code, and `load_lua(path)`, which finds LuaJIT's functions in lupa's module */
 __attribute__((visibility("default"))) int luaopen_iproto(lua_State *lua);

@@ -5,9 +5,9 @@
 static const uint64_t NUMBER_END = 100000000000000;
 
 /* Push a new integer of 64 bits. */
-static void push_int64(lua_State *lua, int make, uint64_t value)
+static void push_int64(lua_State *lua, int type, uint64_t value)
 {
-    lua_rawgeti(lua, LUA_REGISTRYINDEX, make);
+    lua_push_kept(lua, type);
     lua_call(lua, 0, 1);
     memcpy((void *)(uintptr_t)lua_topointer(lua, -1), &value, sizeof value);
 }
@@ -17,7 +17,7 @@ static void push_unsigned(lua_State *lua, uint64_t value)
     if (value < NUMBER_END)
         lua_pushnumber(lua, (double)value);
     else
-        push_int64(lua, lua_values.new_uint64, value);
+        push_int64(lua, LUA_KEPT_UINT64, value);
 }
 
 static void push_signed(lua_State *lua, int64_t value)
@@ -25,7 +25,7 @@ static void push_signed(lua_State *lua, int64_t value)
     if (value > -(int64_t)NUMBER_END && value < (int64_t)NUMBER_END)
         lua_pushnumber(lua, (double)value);
     else
-        push_int64(lua, lua_values.new_int64, (uint64_t)value);
+        push_int64(lua, LUA_KEPT_INT64, (uint64_t)value);
 }
 
 static void push_numeric(lua_State *lua, uint8_t first, uint64_t bits)
@@ -51,7 +51,7 @@ static Position push_array(lua_State *lua, Position at, Position end, uint64_t c
         at = lua_decode(lua, at, end);
         lua_rawseti(lua, -2, (int)place);
     }
-    lua_rawgeti(lua, LUA_REGISTRYINDEX, lua_values.array_mt);
+    lua_push_kept(lua, LUA_KEPT_ARRAY_MT);
     lua_setmetatable(lua, -2);
     return at;
 }
@@ -64,14 +64,14 @@ static Position push_map(lua_State *lua, Position at, Position end, uint64_t pai
         at = lua_decode(lua, at, end);
         lua_rawset(lua, -3);
     }
-    lua_rawgeti(lua, LUA_REGISTRYINDEX, lua_values.map_mt);
+    lua_push_kept(lua, LUA_KEPT_MAP_MT);
     lua_setmetatable(lua, -2);
     return at;
 }
 
 static void push_extension(lua_State *lua, Position at, Position end)
 {
-    lua_rawgeti(lua, LUA_REGISTRYINDEX, lua_values.decode_extension);
+    lua_push_kept(lua, LUA_KEPT_DECODE_EXTENSION);
     lua_pushlstring(lua, (const char *)at, (size_t)(end - at));
     lua_call(lua, 1, 1);
 }
@@ -105,7 +105,7 @@ Position lua_decode(lua_State *lua, Position at, Position end)
         return at + 1;
     }
     if (first == 0xc0) {
-        lua_rawgeti(lua, LUA_REGISTRYINDEX, lua_values.null);
+        lua_push_kept(lua, LUA_KEPT_NULL);
         return at + 1;
     }
     if (first == 0xc2 || first == 0xc3) {

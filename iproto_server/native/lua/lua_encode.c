@@ -7,6 +7,8 @@
 
 #include <math.h>
 
+enum { TUPLE_NOT_ARRAY = 22 }; /* the code of an error */
+
 typedef struct {
     lua_State *lua;
     Buffer *buffer;
@@ -20,7 +22,7 @@ static int encode(Encoder *encoder, int place, int depth);
 static int refuse(Encoder *encoder, const char *error)
 {
     PyErr_Clear(); /* of the buffer, without memory */
-    encoder->failure->text = error;
+    snprintf(encoder->failure->text, sizeof encoder->failure->text, "%s", error);
     return 0;
 }
 
@@ -88,7 +90,7 @@ uint16_t lua_cdata_type(const void *payload)
 static int encode_other_cdata(Encoder *encoder, int place)
 {
     lua_State *lua = encoder->lua;
-    lua_rawgeti(lua, LUA_REGISTRYINDEX, lua_values.encode_other);
+    lua_push_kept(lua, LUA_KEPT_ENCODE_OTHER);
     lua_pushvalue(lua, place);
     size_t size;
     const char *packed = lua_pcall(lua, 1, 1, 0) == 0 && lua_type(lua, -1) == LUA_TSTRING
@@ -104,12 +106,16 @@ static int encode_cdata(Encoder *encoder, int place)
     const void *payload = lua_topointer(encoder->lua, place);
     uint16_t type = lua_cdata_type(payload);
     uint64_t bits;
+    size_t size;
+    const uint8_t *row = lua_tuple_data(encoder->lua, place, &size);
+    if (row)
+        return is_written(encoder, buffer_append(encoder->buffer, row, (Py_ssize_t)size));
     memcpy(&bits, payload, sizeof bits);
-    if (type == lua_values.uint64_type)
+    if (type == lua_types.uint64)
         return is_written(encoder, write_unsigned(encoder->buffer, bits));
-    if (type == lua_values.int64_type)
+    if (type == lua_types.int64)
         return encode_signed(encoder, (int64_t)bits);
-    if (type == lua_values.pointer_type && !bits)
+    if (type == lua_types.pointer && !bits)
         return encode_nil(encoder);
     return encode_other_cdata(encoder, place);
 }
@@ -138,7 +144,7 @@ static int find_shape(Encoder *encoder, int place, Shape *shape)
         count++;
         lua_settop(lua, -2);
     }
-    int is_sparse = encoding->sparse_ratio > 0 && largest > (uint64_t)encoding->sparse_safe
+    int is_sparse = encoding->sparse_ratio > 0 && encoding->sparse_safe >= 0 && largest > (uint64_t)encoding->sparse_safe
         && largest > count * (uint64_t)encoding->sparse_ratio;
     if (!shape->is_map && is_sparse) {
         if (!encoding->sparse_convert)
@@ -206,7 +212,7 @@ static int encode_table(Encoder *encoder, int place, int depth)
         return encoder->encoding->deep_as_nil ? encode_nil(encoder) : refuse(encoder, "Too high nest level");
     Shape shape = {-1, 0};
     if (encoder->encoding->load_metatables && lua_getmetatable(lua, place)) {
-        lua_rawgeti(lua, LUA_REGISTRYINDEX, lua_values.serialize);
+        lua_push_kept(lua, LUA_KEPT_SERIALIZE);
         lua_rawget(lua, -2);
         if (lua_type(lua, -1) == LUA_TFUNCTION) {
             done = encode_serialized(encoder, place, depth);
@@ -250,7 +256,30 @@ static int encode(Encoder *encoder, int place, int depth)
 
 int lua_encode(lua_State *lua, Buffer *buffer, int place, const LuaEncoding *encoding, LuaFailure *failure)
 {
-    *failure = (LuaFailure){NULL, 0};
+    *failure = (LuaFailure){"", 0, 0};
     Encoder encoder = {lua, buffer, encoding, failure};
     return encode(&encoder, place, 0);
+}
+
+int lua_encode_row(lua_State *lua, Buffer *buffer, int place, const LuaEncoding *encoding, LuaFailure *failure)
+{
+    Py_ssize_t start = buffer->size;
+    if (!lua_encode(lua, buffer, place, encoding, failure))
+        return 0;
+    uint8_t head = buffer->data[start];
+    if ((head & 0xf0) == 0x90 || head == 0xdc || head == 0xdd)
+        return 1;
+    *failure = (LuaFailure){"Tuple/Key must be MsgPack array", TUPLE_NOT_ARRAY, 0};
+    return 0;
+}
+
+int lua_encode_values(lua_State *lua, Buffer *buffer, int place, int count, const LuaEncoding *encoding,
+                      LuaFailure *failure)
+{
+    *failure = (LuaFailure){"", 0, 0};
+    Encoder encoder = {lua, buffer, encoding, failure};
+    int done = is_written(&encoder, write_array_header(buffer, (uint64_t)count));
+    for (int end = place + count; done && place < end; place++)
+        done = encode(&encoder, place, 1);
+    return done;
 }

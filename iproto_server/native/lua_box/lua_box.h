@@ -69,10 +69,6 @@ PyObject *lua_results(lua_State *lua, int place);
 void lua_raise_described(lua_State *lua, int place);
 
 /* lua_rows.c, lua_transactions.c, lua_entry.c: functions of Lua */
-typedef struct {
-    const char *name;
-    lua_CFunction function;
-} LuaFunction;
 extern const LuaFunction lua_row_functions[], lua_transaction_functions[], lua_entry_functions[];
 
 /* lua_entry.c: from Python to Lua */

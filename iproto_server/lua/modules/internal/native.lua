@@ -1,0 +1,57 @@
+-- The functions of compiled code, and the types of cdata that it knows.
+--
+-- Types are declared here in one order, so that they have the same numbers in each state of Lua: `prelude.lua` loads this
+-- module's types before any other module declares some.
+local _, host = ...
+local ffi = require('ffi')
+local serializer = require('internal.serial.serializer')
+
+local open, why = package.loadlib(host.compiled_module(), 'luaopen_iproto')
+if not open then error('the compiled module cannot be loaded into Lua: ' .. tostring(why), 0) end
+local native = open()
+
+-- Formats of tuples: tables of fields' numbers from 1 by name.
+native.formats = {}
+native.tuple_methods = {}
+native.tuple_t = ffi.typeof('struct tuple')
+native.options_t = ffi.typeof('struct msgpack_options')
+-- Options of the module msgpack, and those of rows, which are never maps.
+native.encoding, native.tuple_encoding = native.options_t(), native.options_t()
+for _, options in ipairs{native.encoding, native.tuple_encoding} do
+    options.encode_sparse_ratio = options == native.encoding and 2 or 0
+    options.encode_sparse_safe = 10
+    options.encode_max_depth = 128
+    options.encode_sparse_convert = true
+    options.encode_invalid_numbers = true
+    options.encode_load_metatables = true
+    options.decode_save_metatables = true
+end
+
+-- Functions for values that compiled code does not know; modules set them.
+local extensions = {}
+native.extensions = extensions
+
+local a_tuple = native.tuple_t(3)
+ffi.cast('uint32_t *', a_tuple)[0] = 7
+
+local understands = native.setup{
+    null = serializer.NULL,
+    int64 = ffi.typeof('int64_t'), an_int64 = -5LL,
+    uint64 = ffi.typeof('uint64_t'), a_uint64 = 5ULL,
+    encode_other = function(value) return extensions.encode(value) end,
+    decode_extension = function(packed) return extensions.decode(packed) end,
+    array_mt = serializer.array_mt,
+    map_mt = serializer.map_mt,
+    serialize = '__serialize',
+    tuple = native.tuple_t, a_tuple = a_tuple,
+    tuple_methods = native.tuple_methods,
+    formats = native.formats,
+    encoding = native.encoding,
+    tuple_encoding = native.tuple_encoding,
+    new_error = function(code, text) return extensions.new_error(code, text) end,
+}
+if not understands then
+    error('Lua needs a LuaJIT with 64-bit references (GC64), and its objects as lupa 2.8 has them', 0)
+end
+
+return native

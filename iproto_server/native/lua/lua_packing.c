@@ -1,0 +1,94 @@
+/* Packed values on their way to Lua code. No error of Lua is raised while objects of Python, or its lock, are held. */
+#include "../native.h"
+
+void lua_packing_begin(LuaPacking *packing)
+{
+    packing->lock = PyGILState_Ensure();
+    buffer_init(&packing->buffer);
+}
+
+static void end(LuaPacking *packing)
+{
+    buffer_free(&packing->buffer);
+    PyGILState_Release(packing->lock);
+}
+
+/* What `push_packed` pushes; the interpreter's lock is held as long as it is set. */
+static struct {
+    const Buffer *buffer;
+    void (*push)(lua_State *, const void *, size_t);
+} pushed;
+
+int lua_push_packed(lua_State *lua)
+{
+    pushed.push(lua, pushed.buffer->data, (size_t)pushed.buffer->size);
+    return 1;
+}
+
+int lua_packing_push(lua_State *lua, LuaPacking *packing, void (*push)(lua_State *, const void *, size_t))
+{
+    Buffer *buffer = &packing->buffer;
+    if (!buffer->bytes) { /* the bytes are on this function's stack, which an error may leave */
+        PyGILState_Release(packing->lock);
+        push(lua, buffer->data, (size_t)buffer->size);
+        return 1;
+    }
+    pushed.buffer = buffer;
+    pushed.push = push;
+    lua_push_kept(lua, LUA_KEPT_PUSH_PACKED);
+    int is_raised = lua_pcall(lua, 0, 1, 0);
+    end(packing);
+    return is_raised ? lua_error(lua) : 1;
+}
+
+int lua_packing_raise(lua_State *lua, LuaPacking *packing, const LuaFailure *failure)
+{
+    end(packing);
+    return lua_raise_failure(lua, failure);
+}
+
+/* -- errors -- */
+
+int lua_raise_text(lua_State *lua, const char *text)
+{
+    luaL_where(lua, 1);
+    lua_pushlstring(lua, text, strlen(text));
+    lua_concat(lua, 2);
+    return lua_error(lua);
+}
+
+int lua_raise_failure(lua_State *lua, const LuaFailure *failure)
+{
+    if (failure->raised) {
+        lua_rawgeti(lua, LUA_REGISTRYINDEX, failure->raised);
+        luaL_unref(lua, LUA_REGISTRYINDEX, failure->raised);
+        return lua_error(lua);
+    }
+    if (!failure->code)
+        return lua_raise_text(lua, failure->text);
+    lua_push_kept(lua, LUA_KEPT_NEW_ERROR);
+    lua_pushnumber(lua, failure->code);
+    lua_pushlstring(lua, failure->text, strlen(failure->text));
+    lua_call(lua, 2, 1);
+    return lua_error(lua);
+}
+
+/* -- encodings -- */
+
+static const LuaEncoding *kept_encoding(lua_State *lua, int key)
+{
+    lua_push_kept(lua, key);
+    const LuaEncoding *encoding = lua_topointer(lua, -1);
+    lua_settop(lua, -2);
+    return encoding;
+}
+
+const LuaEncoding *lua_msgpack_encoding(lua_State *lua)
+{
+    return kept_encoding(lua, LUA_KEPT_ENCODING);
+}
+
+const LuaEncoding *lua_tuple_encoding(lua_State *lua)
+{
+    return kept_encoding(lua, LUA_KEPT_TUPLE_ENCODING);
+}

@@ -1,0 +1,48 @@
+"""Compiled code in LuaJIT: what it counts on is there."""
+
+from __future__ import annotations
+
+import pytest
+
+from iproto_server.lua.runtime import Runtime
+from iproto_server.native import module
+from tests.lua.snippets import OurLua
+
+NATIVE = "local native, ffi = require('internal.native'), require('ffi') "
+
+
+def test_lupa_exports_the_functions_of_luajit() -> None:
+    from lupa import luajit21
+
+    module.loaded.load_lua(luajit21.__file__)
+
+
+def test_another_library_lacks_them() -> None:
+    with pytest.raises(OSError, match=r"_native.* has no function lua_gettop"):
+        module.loaded.load_lua(module.loaded.__file__)
+
+
+def test_a_library_that_is_not_loaded_is_an_error() -> None:
+    with pytest.raises(OSError, match="nowhere"):
+        module.loaded.load_lua("nowhere.so")
+
+
+def test_objects_of_luajit_are_laid_out_as_compiled_code_reads_them(ours: OurLua) -> None:
+    snippet = (
+        "local tuple = native.tuple_new(1, 'a') "
+        "local packed = native.encode(native.encoding, -5LL, 18446744073709551615ULL, tuple) "
+        "return packed, native.decode(packed, 11)"
+    )
+    assert ours.run(NATIVE + snippet) == (
+        r'ok "\251\207\255\255\255\255\255\255\255\255\146\001\161a" seq:{[1]=1,[2]="a"} 15'
+    )
+
+
+def test_several_states_of_lua_have_the_same_types(ours: OurLua) -> None:
+    other = Runtime()
+    chunk = other.load(
+        b"require('ffi').cdef('struct mine { int a; };') return #require('internal.box.tuple').new(1, 2)",
+        b"=chunk",
+    )
+    assert other.call(chunk) == 2
+    assert ours.run("return #require('internal.box.tuple').new(1, 2, 3)") == "ok 3"
