@@ -22,6 +22,7 @@ import click
 from iproto_server.compiled_module import NotCompiledError
 from iproto_server.config.config import Config, ConfigError, load_config
 from iproto_server.config.option import Option
+from iproto_server.config.option_parsers import is_lua_file
 from iproto_server.config.options import OPTIONS
 from iproto_server.descriptors import NEEDED, raise_descriptor_limit
 from iproto_server.importer import ApplicationImportError, ApplicationModules
@@ -234,8 +235,15 @@ def serve(defaults: Config | None, /, config_file: Path | None, **arguments: obj
                 unused.name,
                 unused.origin,
             )
+    scripts = [app for app in config.apps if is_lua_file(app)]
     with _current_directory_importable():
-        modules = ApplicationModules(config.apps)
+        modules = ApplicationModules([app for app in config.apps if app not in scripts])
+        if scripts:
+            return _serve_lua(
+                scripts,
+                lambda defaults: load_config(arguments, os.environ, config_file, sockets, defaults),
+                modules,
+            )
         return _serve(config, modules)
 
 
@@ -251,10 +259,31 @@ def _passed_sockets() -> PassedSockets | None:
         raise ConfigError(str(error)) from error
 
 
-def _serve(config: Config, modules: ApplicationModules) -> int:
-    # Before the server runs, these signals are ignored instead of ending the process.
+def _serve_lua(
+    scripts: Sequence[str], configured: Callable[[Config], Config], modules: ApplicationModules
+) -> int:
+    _ignore_signals()
+    from iproto_server.lua.runtime import LuaIsMissing
+    from iproto_server.server.lua.lua_process import run_lua
+    from iproto_server.server.service_manager import ServiceManager
+
+    try:
+        manager = ServiceManager.from_environment(os.environ, os.getpid())
+        return run_lua(scripts, configured, modules.load(), manager)
+    except LuaIsMissing as error:
+        return _refuse(str(error), 1)
+    except OSError as error:
+        return _refuse(f"{error.strerror or error}: {error.filename}", 1)
+
+
+def _ignore_signals() -> None:
+    """Before the server runs, these signals are ignored instead of ending the process."""
     for number in (signal.SIGHUP, signal.SIGUSR1):
         signal.signal(number, signal.SIG_IGN)
+
+
+def _serve(config: Config, modules: ApplicationModules) -> int:
+    _ignore_signals()
     # What is imported stays, so garbage collections are spared from looking at it.
     gc.disable()
     from iproto_server.errors import BoxError

@@ -47,15 +47,16 @@ def _text(value: object) -> str:
 
 
 def application(value: object) -> str:
-    """The application's module and variable, `MODULE:ATTRIBUTE`."""
+    """The application's module and variable, `MODULE:ATTRIBUTE`, or the path of a Lua file."""
     text = _text(value)
-    if text.endswith(".lua"):
-        raise ValueError(
-            f'"{text}": Lua is not run; an application is written in Python and given as MODULE:ATTRIBUTE'
-        )
-    if not re.fullmatch(r"[^\s:]+:[^\s:]+", text):
-        raise ValueError(f'"{text}" is not an application: expected MODULE:ATTRIBUTE')
+    if not is_lua_file(text) and not re.fullmatch(r"[^\s:]+:[^\s:]+", text):
+        raise ValueError(f'"{text}" is not an application: expected MODULE:ATTRIBUTE or FILE.lua')
     return text
+
+
+def is_lua_file(application: str) -> bool:
+    """Whether an application is a file of Lua."""
+    return application.endswith(".lua")
 
 
 def listen(value: object) -> Address:

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from iproto_server.metrics.graphite import GraphiteReporter
     from iproto_server.server.http.dashboard import Dashboard
     from iproto_server.server.http.http_server import HttpServer
+    from iproto_server.server.lua.lua_host import LuaHost
 
 logger = logging.getLogger("iproto_server.server")
 
@@ -75,6 +76,7 @@ class Server(ServedDatabase):
         storage: opens the files of the database.
         import_anew: imports the applications for a reload; None: no reload.
         manager: the service manager, which is told about the recovery and about reloads; None: there is none.
+        lua: the Lua code that clients call and evaluate; None: none.
 
     Attributes:
         served: the served applications.
@@ -96,7 +98,9 @@ class Server(ServedDatabase):
         storage: Callable[..., Storage] = Storage,
         import_anew: ImportAnew | None = None,
         manager: ServiceManager | None = None,
+        lua: LuaHost | None = None,
     ) -> None:
+        self._lua = lua
         if config.http_problem is not None:
             raise ConfigError(config.http_problem)
         self._token = _read_token(config.token_file)
@@ -136,6 +140,8 @@ class Server(ServedDatabase):
             state.rate_limited_log,
         )
         self.served.begin(box, self.dispatcher.calls)
+        if self._lua is not None:
+            self._lua.serve(self.dispatcher.calls)
         self.dispatcher.calls.own[LOG_ROTATE] = rotate_on_call
         self._metrics = ServerMetrics(
             state, self.dispatcher, self.storage.log, self._checkpointer, self._lag, box.memory
@@ -160,7 +166,8 @@ class Server(ServedDatabase):
             from iproto_server.server.configured_users import create_configured_users
 
             create_configured_users(box, self.config.credentials)
-        self.configure_guest()
+        if self._lua is None:
+            self.configure_guest()
         await state.batch.drain()
         if self.storage.log.failures:
             raise BoxError(ErrorCode.WAL_IO)

@@ -282,6 +282,12 @@ class AccessControl:
             raise denied(Privilege.USAGE, "universe", "", user.name)
         raise denied(privilege, "space", space.name, user.name)
 
+    def check_eval(self, user: Credentials) -> None:
+        """Raise BoxError ACCESS_DENIED unless the user may evaluate code: EXECUTE on the universe."""
+        missing = (Privilege.EXECUTE | Privilege.USAGE) & ~user.universe
+        if missing:
+            raise denied(Privilege.EXECUTE, "universe", "", user.name)
+
     def check_call(self, user: Credentials, name: str, function: Owned | None) -> None:
         """Raise BoxError ACCESS_DENIED unless the user may call the function.
 

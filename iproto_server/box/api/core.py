@@ -126,6 +126,23 @@ class BoxCore:
             facade.current = before
         return result
 
+    def run_as(self, session: Session, function: Callable[..., Result], *args: object) -> Result:
+        """Call a function as a session; each of its changes is a transaction of its own, if it begins none.
+
+        Parameters:
+            session: the session to act for.
+            function: the function.
+            args: its arguments.
+
+        Returns: its result.
+        """
+        facade = self.session
+        before, facade.current = facade.current, session
+        try:
+            return function(*args)
+        finally:
+            facade.current = before
+
     def run_inside(self, session: Session, function: Callable[..., Result], *args: object) -> Result:
         """Call a function as a session and as a part of the running interactive transaction.
 

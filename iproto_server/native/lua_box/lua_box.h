@@ -60,12 +60,16 @@ int lua_call_end_rows(const LuaCall *call, PyObject *rows); /* a list, as a tabl
 /* lua_functions.c: functions of Lua for Python. A new reference; NULL with an exception. The same object for the same one. */
 extern PyTypeObject LuaFunction_Type;
 PyObject *lua_function_object(lua_State *lua, int place);
+void lua_push_function(lua_State *lua, PyObject *function);
 /* Call the function `enter` of LuaBoxValues: the results of a call; a number if it waits; NULL with an exception. */
 PyObject *lua_enter(int reference, PyObject *const *args, Py_ssize_t count);
 
 /* lua_results.c: the values of Lua from a place of the stack on, as a procedure returns them */
 PyObject *lua_results(lua_State *lua, int place);
-/* The exception of an error: the code, the message and the type are at a place and behind it. */
+/* Raise a BoxError with a message; `kind` is the name of its class in Tarantool, or NULL. */
+enum { PROC_LUA = 32 };
+void lua_raise_error(int code, PyObject *message, PyObject *kind);
+/* The same of an error: the code, the message and the type are at a place and behind it. */
 void lua_raise_described(lua_State *lua, int place);
 
 /* lua_rows.c, lua_transactions.c, lua_entry.c: functions of Lua */

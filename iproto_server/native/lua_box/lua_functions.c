@@ -146,6 +146,11 @@ PyObject *lua_function_object(lua_State *lua, int place)
     return (PyObject *)self;
 }
 
+void lua_push_function(lua_State *lua, PyObject *function)
+{
+    lua_rawgeti(lua, LUA_REGISTRYINDEX, ((LuaFunctionObject *)function)->reference);
+}
+
 static void function_dealloc(PyObject *object)
 {
     LuaFunctionObject *self = (LuaFunctionObject *)object;

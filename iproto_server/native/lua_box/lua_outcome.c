@@ -69,7 +69,7 @@ int lua_prepare(lua_State *lua, PyObject **value)
         know_format(lua, *value);
         return 0;
     }
-    if (PyObject_TypeCheck(*value, &Raw_Type))
+    if (PyObject_TypeCheck(*value, &Raw_Type) || Py_TYPE(*value) == &LuaFunction_Type)
         return 0;
     PyObject *packed = pack(*value);
     if (!packed)
@@ -85,6 +85,10 @@ void lua_push_value(lua_State *lua, PyObject *value)
         PyObject *raw = ((RawObject *)value)->raw;
         lua_push_tuple(lua, PyBytes_AS_STRING(raw), (size_t)PyBytes_GET_SIZE(raw),
                        format_number(((TupleObject *)value)->format, &is_new));
+        return;
+    }
+    if (Py_TYPE(value) == &LuaFunction_Type) {
+        lua_push_function(lua, value);
         return;
     }
     PyObject *raw = PyBytes_CheckExact(value) ? value : ((RawObject *)value)->raw;
@@ -126,7 +130,6 @@ static void push_text(lua_State *lua, PyObject *text)
 
 void lua_push_exception(lua_State *lua)
 {
-    enum { PROC_LUA = 32 };
     PyObject *type, *error, *traceback;
     PyErr_Fetch(&type, &error, &traceback);
     PyErr_NormalizeException(&type, &error, &traceback);

@@ -1,52 +1,37 @@
 /* Values of Lua as Python's. */
 #include "../native.h"
 
-static const LuaEncoding ENCODING = {
-    .sparse_ratio = 2, .sparse_safe = 10, .max_depth = 128, .sparse_convert = 1, .deep_as_nil = 1, .invalid_numbers = 1,
-    .load_metatables = 1,
-};
-
-static PyObject *raise_failure(lua_State *lua, const LuaFailure *failure)
+/* Returns -1. */
+static int raise_failure(lua_State *lua, const LuaFailure *failure)
 {
-    if (failure->text) {
-        raise_box_error("PROC_LUA", "(s)", failure->text);
-        return NULL;
+    size_t size = strlen(failure->text);
+    const char *text = failure->text;
+    int top = lua_gettop(lua);
+    if (failure->raised) {
+        lua_rawgeti(lua, LUA_REGISTRYINDEX, failure->raised);
+        luaL_unref(lua, LUA_REGISTRYINDEX, failure->raised);
+        const char *raised = lua_tolstring(lua, -1, &size);
+        text = raised ? raised : "an error of __serialize";
+        size = raised ? size : strlen(text);
     }
-    lua_rawgeti(lua, LUA_REGISTRYINDEX, failure->raised);
-    luaL_unref(lua, LUA_REGISTRYINDEX, failure->raised);
-    size_t size = 0;
-    const char *text = lua_tolstring(lua, -1, &size);
-    PyObject *message = PyUnicode_DecodeUTF8(text ? text : "?", text ? (Py_ssize_t)size : 1, "surrogateescape");
-    lua_settop(lua, -2);
+    PyObject *message = PyUnicode_DecodeUTF8(text, (Py_ssize_t)size, "surrogateescape");
+    lua_settop(lua, top);
     if (message)
-        raise_box_error("PROC_LUA", "(O)", message);
+        lua_raise_error(failure->code ? failure->code : PROC_LUA, message, NULL);
     Py_XDECREF(message);
-    return NULL;
+    return -1;
 }
 
 int lua_pack_value(lua_State *lua, int place, Buffer *buffer)
 {
     LuaFailure failure;
-    if (lua_encode(lua, buffer, place, &ENCODING, &failure))
-        return 0;
-    raise_failure(lua, &failure);
-    return -1;
+    return lua_encode(lua, buffer, place, lua_msgpack_encoding(lua), &failure) ? 0 : raise_failure(lua, &failure);
 }
 
 int lua_pack(lua_State *lua, int place, Buffer *buffer)
 {
-    size_t size;
-    const uint8_t *row = lua_tuple_data(lua, place, &size);
-    if (row)
-        return buffer_append(buffer, row, (Py_ssize_t)size) < 0 ? -1 : 0;
-    Py_ssize_t start = buffer->size;
-    if (lua_pack_value(lua, place, buffer) < 0)
-        return -1;
-    uint8_t first = buffer->data[start];
-    if ((first & 0xf0) == 0x90 || first == 0xdc || first == 0xdd)
-        return 0;
-    raise_box_error("TUPLE_NOT_ARRAY", NULL);
-    return -1;
+    LuaFailure failure;
+    return lua_encode_row(lua, buffer, place, lua_tuple_encoding(lua), &failure) ? 0 : raise_failure(lua, &failure);
 }
 
 /* A value that has to be packed first. */

@@ -35,23 +35,29 @@ static PyObject *text_at(lua_State *lua, int place)
     return text ? PyUnicode_DecodeUTF8(text, (Py_ssize_t)size, "surrogateescape") : Py_NewRef(Py_None);
 }
 
-void lua_raise_described(lua_State *lua, int place)
+void lua_raise_error(int code, PyObject *message, PyObject *kind)
 {
     PyObject *module = PyImport_ImportModule("iproto_server.errors");
     PyObject *type = module ? PyObject_GetAttrString(module, "BoxError") : NULL;
-    PyObject *message = type ? text_at(lua, place + 1) : NULL, *kind = message ? text_at(lua, place + 2) : NULL;
-    PyObject *make = kind ? PyObject_GetAttrString(type, "with_message") : NULL;
-    PyObject *args = make ? Py_BuildValue("(lO)", (long)lua_tonumber(lua, place), message) : NULL;
-    PyObject *named = args ? Py_BuildValue("{sO}", "type", kind) : NULL;
+    PyObject *make = type ? PyObject_GetAttrString(type, "with_message") : NULL;
+    PyObject *args = make ? Py_BuildValue("(iO)", code, message) : NULL;
+    PyObject *named = args ? Py_BuildValue("{sO}", "type", kind ? kind : Py_None) : NULL;
     PyObject *error = named ? PyObject_Call(make, args, named) : NULL;
     if (error)
         PyErr_SetObject(type, error);
     Py_XDECREF(module);
     Py_XDECREF(type);
-    Py_XDECREF(message);
-    Py_XDECREF(kind);
     Py_XDECREF(make);
     Py_XDECREF(args);
     Py_XDECREF(named);
     Py_XDECREF(error);
+}
+
+void lua_raise_described(lua_State *lua, int place)
+{
+    PyObject *message = text_at(lua, place + 1), *kind = message ? text_at(lua, place + 2) : NULL;
+    if (kind)
+        lua_raise_error((int)lua_tonumber(lua, place), message, kind);
+    Py_XDECREF(message);
+    Py_XDECREF(kind);
 }

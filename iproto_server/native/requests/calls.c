@@ -79,10 +79,12 @@ static PyObject *call_function(FastPath *self, PyObject *function, PyObject *arg
     return result;
 }
 
-/* Call a procedure as one transaction. Returns NULL with an exception. */
+/* Call a procedure, mostly as one transaction. Returns NULL with an exception. */
 static PyObject *run(FastPath *self, const ProcedureObject *procedure, PyObject *arguments)
 {
     ManagerObject *manager = (ManagerObject *)self->manager;
+    if (procedure->is_autonomous)
+        return call_function(self, procedure->function, arguments);
     if (manager_begin(manager) < 0)
         return NULL;
     PyObject *result = call_function(self, procedure->function, arguments);

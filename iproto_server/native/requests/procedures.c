@@ -90,11 +90,11 @@ static int read_packed(PyObject *function, unsigned int *bits)
 
 static PyObject *procedure_new(PyTypeObject *type, PyObject *args, PyObject *named)
 {
-    static char *names[] = {"name", "function", "is_async", NULL};
+    static char *names[] = {"name", "function", "is_async", "is_autonomous", NULL};
     PyObject *name, *function;
-    int is_async;
+    int is_async, is_autonomous = 0;
     unsigned int packed;
-    if (!PyArg_ParseTupleAndKeywords(args, named, "UOp", names, &name, &function, &is_async)
+    if (!PyArg_ParseTupleAndKeywords(args, named, "UOp|p", names, &name, &function, &is_async, &is_autonomous)
         || read_packed(function, &packed) < 0)
         return NULL;
     ProcedureObject *self = (ProcedureObject *)type->tp_alloc(type, 0);
@@ -103,6 +103,7 @@ static PyObject *procedure_new(PyTypeObject *type, PyObject *args, PyObject *nam
     self->name = Py_NewRef(name);
     self->function = Py_NewRef(function);
     self->is_async = (char)is_async;
+    self->is_autonomous = (char)is_autonomous;
     self->packed = packed;
     return (PyObject *)self;
 }
@@ -113,6 +114,8 @@ static PyMemberDef procedure_members[] = {
     {"name", T_OBJECT_EX, offsetof(ProcedureObject, name), READONLY, "The name in CALL."},
     {"function", T_OBJECT_EX, offsetof(ProcedureObject, function), READONLY, "The function."},
     {"is_async", T_BOOL, offsetof(ProcedureObject, is_async), READONLY, "Whether it is a coroutine function."},
+    {"is_autonomous", T_BOOL, offsetof(ProcedureObject, is_autonomous), READONLY,
+     "Whether it is not called as one transaction."},
     {"packed", T_UINT, offsetof(ProcedureObject, packed), READONLY, "Bits of the arguments that stay packed."},
     {NULL},
 };

@@ -78,7 +78,7 @@ extern PyTypeObject Procedure_Type, Procedures_Type, PendingResult_Type;
 typedef struct {
     PyObject_HEAD
     PyObject *name, *function;
-    char is_async;
+    char is_async, is_autonomous; /* autonomous: not called as one transaction */
     unsigned int packed; /* bits of the arguments that stay packed, which are Raw */
 } ProcedureObject;
 typedef struct {

@@ -31,7 +31,7 @@ OwnFunction = Callable[[list[Any]], object]
 
 # A plain integer: the operators of an IntFlag cost more than the rest of the check.
 _EXECUTE_USAGE = int(Privilege.EXECUTE | Privilege.USAGE)
-_FUNCTION_NAME, _TUPLE = int(Key.FUNCTION_NAME), int(Key.TUPLE)
+_FUNCTION_NAME, _TUPLE, _EXPR = int(Key.FUNCTION_NAME), int(Key.TUPLE), int(Key.EXPR)
 
 
 class Calls(ProcedureTable):
@@ -45,6 +45,8 @@ class Calls(ProcedureTable):
     Attributes:
         handlers: the handlers of CALL and CALL_16, by request type.
         own: the server's own functions by name, except those under `box.`.
+        lua_procedure: finds functions of Lua by name.
+        evaluate: evaluates a text of Lua with arguments; None: there is no Lua.
     """
 
     __slots__ = (
@@ -55,7 +57,9 @@ class Calls(ProcedureTable):
         "_run_coroutine",
         "_setuid",
         "_transactions",
+        "evaluate",
         "handlers",
+        "lua_procedure",
         "own",
     )
 
@@ -66,11 +70,14 @@ class Calls(ProcedureTable):
         self._setuid = box.catalog.users.setuid
         self.own: dict[str, OwnFunction] = {}
         self.serve(procedures)
+        self.evaluate: Callable[..., object] | None = None
+        self.lua_procedure: Callable[[str], Procedure | None] = lambda name: None
         self._run_coroutine = run_coroutine
         self._remote_calls = RemoteCalls(box)
         self.handlers: dict[int, Handler] = {
             RequestType.CALL: self._call,
             RequestType.CALL_16: self._call_16,
+            RequestType.EVAL: self._eval,
         }
 
     def serve(self, procedures: Procedures) -> None:
@@ -81,6 +88,22 @@ class Calls(ProcedureTable):
     def _call(self, connection: ClientConnection, request: Request) -> Answer:
         body = request.body
         result = self.invoke(connection.session, body[_FUNCTION_NAME], body[_TUPLE])
+        if isinstance(result, Waiter):
+            return self.pending(request.sync, result)
+        return encode_result(request.sync, self._catalog.schema_version, result)
+
+    def _eval(self, connection: ClientConnection, request: Request) -> Answer:
+        """Evaluate a text of Lua. Raises BoxError UNSUPPORTED without Lua."""
+        body = request.body
+        session = connection.session
+        if self.evaluate is None:
+            raise BoxError(ErrorCode.UNSUPPORTED, "This server", "EVAL requests")
+        self._box.access.check_eval(session.credentials)
+        arguments = body[_TUPLE]
+        if isinstance(arguments, bytes):
+            arguments = unpack_arguments(arguments)
+        run = self._box.run_as if self._transactions.interactive is None else self._box.run_inside
+        result = run(session, self.evaluate, body[_EXPR], *arguments)
         if isinstance(result, Waiter):
             return self.pending(request.sync, result)
         return encode_result(request.sync, self._catalog.schema_version, result)
@@ -138,7 +161,7 @@ class Calls(ProcedureTable):
             function = self._catalog.users.functions.get(name)
             self._box.access.check_call(user, name, function)
         if procedure is None and not name.startswith("box.") and name not in self.own:
-            procedure = self._procedures.find(name)
+            procedure = self._procedures.find(name) or self.lua_procedure(name)
         if isinstance(arguments, bytes):
             arguments = unpack_arguments(arguments, 0 if procedure is None else procedure.packed)
         owner = self._setuid.get(name) if self._setuid else None
@@ -167,6 +190,8 @@ class Calls(ProcedureTable):
                 if procedure.is_async:
                     raise BoxError(ErrorCode.UNSUPPORTED, "An interactive transaction", "async procedures")
                 return self._box.run_inside(session, procedure.function, self._box, *arguments)
+            if procedure.is_autonomous:
+                return self._box.run_as(session, procedure.function, self._box, *arguments)
             if procedure.is_async:
                 waiter = self._run_coroutine(session, procedure.function(self._box, *arguments))
                 waiter.procedure = name

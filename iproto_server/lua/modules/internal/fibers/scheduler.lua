@@ -31,8 +31,10 @@ end
 -- Called with a new fiber and the one that creates it.
 scheduler.on_create = function() end
 
--- Called with the fiber that runs from now on, and the one before it.
-scheduler.on_switch = function() end
+-- Called with a fiber that begins to wait; one that goes on from the event loop; and one that gives way to it.
+scheduler.on_suspend = function() end
+scheduler.on_resume = function() end
+scheduler.on_pause = function() end
 
 -- Called with a fiber that has ended with an error which nobody joins.
 scheduler.on_uncaught = function(_, why)
@@ -91,7 +93,6 @@ local switch_to
 local function left(fiber, before, ok, what, other)
     current = before
     nesting = nesting - 1
-    scheduler.on_switch(before, fiber)
     if not ok then error(what, 0) end
     if what == ENDED then
         if pooled < POOL_MAX then
@@ -113,7 +114,6 @@ function switch_to(fiber)
     nesting = nesting + 1
     fiber.status = 'running'
     fiber.switches = fiber.switches + 1
-    scheduler.on_switch(fiber, before)
     return left(fiber, before, resume(fiber.coroutine, fiber))
 end
 
@@ -156,6 +156,15 @@ function scheduler.start(call, ...)
     return fiber
 end
 
+-- A fiber that starts at once for a call from outside, at whose end `on_end` is called with it, and with true and results,
+-- or false and an error.
+function scheduler.call(on_end, call, ...)
+    local fiber = new(call, ...)
+    fiber.on_end = on_end
+    switch_to(fiber)
+    return fiber
+end
+
 -- -- waiting --
 
 local function arm(wake_at)
@@ -170,6 +179,7 @@ function scheduler.suspend(timeout)
     local fiber = current
     fiber.status = 'suspended'
     fiber.is_late = nil
+    scheduler.on_suspend(fiber)
     if timeout and timeout < SECONDS_LONGEST then
         timers.add(fiber, monotonic() + timeout)
         arm(fiber.wake_at)
@@ -217,7 +227,11 @@ function scheduler.run_ready()
             ready[head] = nil
             head = head + 1
             fiber.is_ready = false
-            if fiber.status ~= 'dead' then switch_to(fiber) end
+            if fiber.status ~= 'dead' then
+                scheduler.on_resume(fiber)
+                switch_to(fiber)
+                scheduler.on_pause(fiber)
+            end
             if head % 64 == 0 and monotonic() > end_at then last = 0 end
         end
         if head > tail then

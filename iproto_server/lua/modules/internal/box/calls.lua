@@ -1,0 +1,97 @@
+-- Calls of clients: functions by name, and texts of EVAL, each in a fiber.
+--
+-- Source: Tarantool reference, "Functions for IPROTO: CALL, EVAL".
+local scheduler = require('internal.fibers.scheduler')
+local functions = require('internal.box.functions')
+local transactions = require('internal.box.transactions')
+local errors = require('internal.box.error')
+
+local WAITS, RETURNED, FAILED = 0, 1, 2
+local NO_SUCH_PROC, TRANSACTION_LEFT_OPEN = 33, 30
+local NAMES_MAX = 1000 -- whose parts are kept
+
+local calls = {}
+local names, name_count = {}, 0
+
+-- The parts of "a.b:c": a list, and whether the last one is a method.
+local function parts_of(name)
+    local parts = names[name]
+    if parts then return parts end
+    local path, method = name:match('^(.-):([^:.]*)$')
+    parts = {is_method = method ~= nil}
+    for part in ((path or name) .. '.'):gmatch('([^.]*)%.') do parts[#parts + 1] = part end
+    parts[#parts + 1] = method
+    if name_count == NAMES_MAX then names, name_count = {}, 0 end
+    names[name], name_count = parts, name_count + 1
+    return parts
+end
+
+-- The function of that name, and the object whose method it is.
+local function find(name)
+    local parts = parts_of(name)
+    local value, object = _G, nil
+    for place = 1, #parts do
+        local kind = type(value)
+        if kind ~= 'table' and kind ~= 'userdata' and kind ~= 'cdata' then return nil end
+        object, value = value, value[parts[place]]
+    end
+    if type(value) == 'function' or (type(value) == 'table' and (getmetatable(value) or {}).__call) then
+        return value, parts.is_method and object or nil
+    end
+end
+
+local function described(fiber, ok, ...)
+    if transactions.end_of(fiber) and ok then
+        return FAILED, TRANSACTION_LEFT_OPEN, 'Transaction is active at return from function', 'ClientError'
+    end
+    if ok then return RETURNED, ... end
+    return FAILED, errors.describe((...))
+end
+
+local function ended(fiber, ok, ...)
+    if fiber.is_awaited then return functions.finished(fiber.id, described(fiber, ok, ...)) end
+    fiber.outcome = {n = select('#', ...) + 2, described(fiber, ok, ...)}
+end
+
+local function outcome(fiber)
+    local values = fiber.outcome
+    if values then
+        fiber.outcome = nil
+        return unpack(values, 1, values.n)
+    end
+    fiber.is_awaited = true
+    return WAITS, fiber.id
+end
+
+local function run(call, ...)
+    scheduler.is_in_session = true
+    local fiber = scheduler.call(ended, call, ...)
+    scheduler.is_in_session = false
+    return outcome(fiber)
+end
+
+local function evaluate(text, ...)
+    local chunk, why = loadstring(text, '=eval')
+    if not chunk then return FAILED, errors.describe(why) end
+    return run(chunk, ...)
+end
+
+-- Call a function by name, or evaluate a text if there is no name. Returns 1 and results; 2, and a code, a message and a
+-- type of an error; or 0 and the number of a fiber that waits.
+function calls.enter(name, ...)
+    if name == nil then return evaluate(...) end
+    local call, object = find(name)
+    if not call then
+        return FAILED, NO_SUCH_PROC, ("Procedure '%s' is not defined"):format(name), 'ClientError'
+    end
+    if type(call) == 'table' then return run(getmetatable(call).__call, call, ...) end
+    if object ~= nil then return run(call, object, ...) end
+    return run(call, ...)
+end
+
+-- Whether there is a function of that name.
+function calls.exists(name)
+    return find(name) ~= nil
+end
+
+return calls

@@ -1,0 +1,47 @@
+-- Iterators over rows: `index:pairs()`.
+local fun = require('fun')
+local functions = require('internal.box.functions')
+
+local cursor = {}
+
+-- The numbers of the protocol, as `box.index` has them.
+cursor.ITERATORS = {
+    EQ = 0, REQ = 1, ALL = 2, LT = 3, LE = 4, GE = 5, GT = 6, BITS_ALL_SET = 7, BITS_ANY_SET = 8, BITS_ALL_NOT_SET = 9,
+    OVERLAPS = 10, NEIGHBOR = 11,
+}
+
+local function is_empty(key)
+    return key == nil or (type(key) == 'table' and next(key) == nil) or (type(key) == 'cdata' and box.tuple.is(key) and #key == 0)
+end
+
+local function number_of(given)
+    if type(given) == 'number' then return given end
+    local number = type(given) == 'string' and cursor.ITERATORS[given:upper()] or nil
+    if not number then
+        require('internal.box.error').raise(72, ("Unknown iterator type '%s'"):format(tostring(given)))
+    end
+    return number
+end
+
+-- The number of the iterator in options, which are a table, or a name, or a number.
+function cursor.iterator(options, key)
+    if type(options) == 'table' and options.iterator ~= nil then return number_of(options.iterator) end
+    if type(options) == 'string' or type(options) == 'number' then return number_of(options) end
+    return is_empty(key) and cursor.ITERATORS.ALL or cursor.ITERATORS.EQ
+end
+
+local function next_row(handle, _)
+    local row = functions.next_row(handle)
+    if row ~= nil then return handle, row end
+end
+
+-- An iterator of luafun over an index's rows.
+function cursor.pairs(facade, key, iterator)
+    local handle = functions.iterate(facade, key, iterator)
+    return fun.wrap(function(_, state)
+        local row = functions.next_row(handle)
+        if row ~= nil then return state, row end
+    end, handle, handle)
+end
+
+return cursor

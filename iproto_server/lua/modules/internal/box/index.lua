@@ -1,0 +1,100 @@
+-- Indexes of spaces.
+--
+-- Source: Tarantool reference, "Submodule box.index".
+local functions = require('internal.box.functions')
+local cursor = require('internal.box.cursor')
+local errors = require('internal.box.error')
+
+local LIMIT_MAX = 4294967295
+local methods = {}
+
+-- The handle of an index, for a method that was called with a colon.
+local function handle_of(index, method)
+    if type(index) ~= 'table' then
+        error(('Use index:%s(...) instead of index.%s(...)'):format(method, method), 3)
+    end
+    local handle = rawget(index, '_handle')
+    if handle == nil then
+        local space = box.space[index.space_id]
+        if not space then errors.raise(36, ("Space '%s' does not exist"):format(tostring(index.space_id))) end
+        handle = functions.facade(index.space_id, index.id)
+        rawset(index, '_handle', handle)
+    end
+    return handle
+end
+
+local function ask(index, method, ...)
+    if type(index) ~= 'table' then
+        error(('Use index:%s(...) instead of index.%s(...)'):format(method, method), 3)
+    end
+    return functions.ask('index', index.space_id, index.id, method, ...)
+end
+
+function methods.get(index, key)
+    return functions.get(handle_of(index, 'get'), key)
+end
+
+function methods.select(index, key, options)
+    local handle, offset, limit = handle_of(index, 'select'), 0, LIMIT_MAX
+    local iterator = cursor.iterator(options, key)
+    if type(options) == 'table' then
+        if options.offset ~= nil then offset = options.offset end
+        if options.limit ~= nil then limit = options.limit end
+    end
+    return functions.select(handle, key, iterator, offset, limit)
+end
+
+function methods.pairs(index, key, options)
+    local handle = handle_of(index, 'pairs')
+    return cursor.pairs(handle, key, cursor.iterator(options, key))
+end
+
+function methods.min(index, key)
+    return functions.min(handle_of(index, 'min'), key)
+end
+
+function methods.max(index, key)
+    return functions.max(handle_of(index, 'max'), key)
+end
+
+function methods.update(index, key, operations)
+    local handle = handle_of(index, 'update')
+    if type(operations) ~= 'table' then error('Usage index:update(key, ops)', 2) end
+    return functions.update(handle, key, operations)
+end
+
+function methods.delete(index, key)
+    return functions.delete(handle_of(index, 'delete'), key)
+end
+
+function methods.count(index, key, options)
+    return ask(index, 'count', key, options)
+end
+
+function methods.random(index, seed)
+    return ask(index, 'random', seed)
+end
+
+for _, name in ipairs{'len', 'bsize', 'alter', 'drop', 'rename', 'stat', 'compact'} do
+    methods[name] = function(index, ...) return ask(index, name, ...) end
+end
+methods.info = methods.stat
+
+local meta = {__index = methods}
+meta.__serialize = function(index)
+    local shown = {}
+    for name, value in pairs(index) do
+        if name ~= '_handle' then shown[name] = value end
+    end
+    return shown
+end
+
+local indexes = {methods = methods}
+
+-- The object of an index, of what Python says of it.
+function indexes.object(described)
+    described._handle = nil
+    return setmetatable(described, meta)
+end
+
+return indexes

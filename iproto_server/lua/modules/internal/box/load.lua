@@ -1,0 +1,84 @@
+-- The global `box`: before `box.cfg` has been called, and after it.
+--
+-- Source: Tarantool reference, "Module box".
+local _, host = ...
+local ffi = require('ffi')
+local scheduler = require('internal.fibers.scheduler')
+local serializer = require('internal.serial.serializer')
+local functions = require('internal.box.functions')
+local transactions = require('internal.box.transactions')
+local spaces = require('internal.box.space')
+local errors = require('internal.box.error')
+local encode = require('json').encode
+require('internal.box.sessions')
+
+local box = rawget(_G, 'box') or {}
+_G.box = box
+
+box.NULL = serializer.NULL
+box.tuple = require('internal.box.tuple')
+box.error = errors.module or errors
+box.index = spaces.ITERATORS
+
+for _, name in ipairs{'begin', 'commit', 'rollback', 'savepoint', 'rollback_to_savepoint', 'is_in_txn', 'atomic'} do
+    box[name] = transactions[name]
+end
+
+-- What there is after `box.cfg` only.
+local later = {
+    'space', 'schema', 'sequence', 'session', 'info', 'stat', 'slab', 'runtime', 'snapshot', 'once', 'ctl', 'backup',
+    'broadcast', 'watch', 'on_commit', 'on_rollback',
+}
+local is_later = {}
+for _, name in ipairs(later) do is_later[name] = true end
+
+setmetatable(box, {
+    __index = function(_, name)
+        if is_later[name] then error('Please call box.cfg{} first', 2) end
+    end,
+})
+
+local function asked(name)
+    return function(...) return functions.ask(name, ...) end
+end
+
+local function configured_values()
+    local values = functions.ask('cfg_values')
+    return setmetatable(values, nil)
+end
+
+local function configure_again(_, options)
+    if options == nil then return end
+    functions.ask('box.cfg', options)
+    for name, value in pairs(configured_values()) do rawset(box.cfg, name, value) end
+end
+
+local function fill()
+    box.space = spaces.all
+    box.schema = require('internal.box.schema')
+    box.session = require('internal.box.session')
+    box.sequence = require('internal.box.sequence')
+    box.once = require('internal.box.once')
+    local state = require('internal.box.state')
+    for name, value in pairs(state) do box[name] = value end
+    box.snapshot = asked('box.snapshot')
+    box.broadcast = asked('box.broadcast')
+end
+
+local is_starting = false
+
+function box.cfg(options)
+    if options ~= nil and type(options) ~= 'table' then
+        error("bad argument #1 to 'pairs' (table expected, got " .. type(options) .. ')', 2)
+    end
+    if is_starting then error('box.cfg is running in another fiber', 2) end
+    is_starting = true
+    local packed = encode(setmetatable(table.copy(options or {}), {__serialize = 'map'}))
+    local ok, why = pcall(scheduler.await, host.start_box, packed)
+    is_starting = false
+    if not ok then error(why, 2) end
+    fill()
+    rawset(box, 'cfg', setmetatable(configured_values(), {__call = configure_again}))
+end
+
+return box

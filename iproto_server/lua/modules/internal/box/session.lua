@@ -1,0 +1,54 @@
+-- box.session: the session that the code acts for.
+--
+-- Source: Tarantool reference, "Submodule box.session".
+local functions = require('internal.box.functions')
+
+local session = {}
+
+for _, name in ipairs{'id', 'uid', 'euid', 'user', 'effective_user', 'type', 'sync', 'peer', 'exists', 'push'} do
+    local full = 'box.session.' .. name
+    session[name] = function(...) return functions.ask(full, ...) end
+end
+
+for _, name in ipairs{'on_connect', 'on_disconnect', 'on_auth'} do
+    session[name] = function(...)
+        if select('#', ...) == 0 then return {functions.ask('session', name)} end
+        return functions.ask('session', name, ...)
+    end
+end
+
+function session.su(user, call, ...)
+    if user == nil then error('session.su(): bad arguments', 2) end
+    if call == nil then return functions.ask('box.session.su', user) end
+    if type(call) ~= 'function' then
+        error(("bad argument #2 to '?' (function expected, got %s)"):format(type(call)), 2)
+    end
+    local before = functions.session()
+    functions.ask('session_su', user)
+    local function back(ok, ...)
+        functions.use_session(before)
+        if not ok then error((...), 0) end
+        return ...
+    end
+    return back(pcall(call, ...))
+end
+
+-- Tables of sessions by number, which go with the sessions.
+local storages = {}
+
+function session.forget(id)
+    storages[id] = nil
+end
+
+return setmetatable(session, {
+    __index = function(_, name)
+        if name ~= 'storage' then return nil end
+        local id = session.id()
+        local storage = storages[id]
+        if not storage then
+            storage = {}
+            storages[id] = storage
+        end
+        return storage
+    end,
+})

@@ -1,0 +1,26 @@
+-- Fibers act as the sessions in which they began to wait.
+local scheduler = require('internal.fibers.scheduler')
+local functions = require('internal.box.functions')
+local transactions = require('internal.box.transactions')
+
+-- Whether the code that runs acts as the session of a client.
+scheduler.is_in_session = false
+
+function scheduler.on_suspend(fiber)
+    transactions.interrupt(fiber)
+    if scheduler.is_in_session then fiber.session = functions.session() end
+end
+
+function scheduler.on_resume(fiber)
+    if fiber.session then
+        functions.use_session(fiber.session)
+        scheduler.is_in_session = true
+    end
+end
+
+function scheduler.on_pause(fiber)
+    if scheduler.is_in_session then
+        functions.leave_session()
+        scheduler.is_in_session = false
+    end
+end

@@ -1,0 +1,93 @@
+-- Transactions of fibers, which end where a fiber waits.
+local scheduler = require('internal.fibers.scheduler')
+local functions = require('internal.box.functions')
+local errors = require('internal.box.error')
+
+local TRANSACTION_YIELD, NO_TRANSACTION = 154, 114
+
+local transactions = {}
+local owner           -- the fiber that has begun the running transaction
+local aborted = {}    -- fibers that have waited in theirs, as keys
+
+setmetatable(aborted, {__mode = 'k'})
+
+local function raise_aborted(fiber)
+    aborted[fiber] = nil
+    errors.raise(TRANSACTION_YIELD, 'Transaction has been aborted by a fiber yield')
+end
+
+function transactions.begin(options)
+    if options ~= nil and type(options) ~= 'table' then
+        errors.raise(1, 'Illegal parameters, options should be a table')
+    end
+    functions.begin()
+    owner = scheduler.current()
+    aborted[owner] = nil
+end
+
+function transactions.commit()
+    local fiber = scheduler.current()
+    if aborted[fiber] then raise_aborted(fiber) end
+    owner = nil
+    functions.commit()
+end
+
+function transactions.rollback()
+    aborted[scheduler.current()] = nil
+    owner = nil
+    functions.rollback()
+end
+
+-- Undo the transaction that the fiber has left open. Returns whether there was one.
+function transactions.end_of(fiber)
+    aborted[fiber] = nil
+    if owner ~= fiber then return false end
+    owner = nil
+    if not functions.is_in_txn() then return false end
+    functions.rollback()
+    return true
+end
+
+-- The fiber begins to wait: its transaction is undone.
+function transactions.interrupt(fiber)
+    if owner == fiber then
+        owner = nil
+        if functions.is_in_txn() then
+            functions.rollback()
+            aborted[fiber] = true
+        end
+    end
+end
+
+function transactions.is_in_txn()
+    return functions.is_in_txn() or aborted[scheduler.current()] ~= nil
+end
+
+function transactions.savepoint()
+    if aborted[scheduler.current()] then raise_aborted(scheduler.current()) end
+    if not functions.is_in_txn() then errors.raise(NO_TRANSACTION, 'No active transaction') end
+    return functions.ask('box.savepoint')
+end
+
+function transactions.rollback_to_savepoint(savepoint)
+    if type(savepoint) ~= 'table' and type(savepoint) ~= 'cdata' and type(savepoint) ~= 'number' then
+        error('Usage: box.rollback_to_savepoint(savepoint)', 2)
+    end
+    return functions.ask('box.rollback_to_savepoint', savepoint)
+end
+
+local function finished(ok, ...)
+    if not ok then
+        transactions.rollback()
+        error((...), 0)
+    end
+    transactions.commit()
+    return ...
+end
+
+function transactions.atomic(call, ...)
+    transactions.begin()
+    return finished(pcall(call, ...))
+end
+
+return transactions

@@ -1,0 +1,146 @@
+"""What Lua's `box` leaves to Python: definitions, triggers, sessions, and all that is rare."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from iproto_server.box import Box, Tuple, Waiter
+from iproto_server.box.api.lua_arguments import argument, lua_value
+from iproto_server.box.api.space import Space
+from iproto_server.box.api.space_index import Index
+from iproto_server.box.lua_calls.calls import RemoteCalls
+from iproto_server.box.lua_calls.sequence import describe_sequence
+from iproto_server.box.lua_calls.space import INDEX_METHODS, SPACE_METHODS, describe_space
+from iproto_server.codec import msgpack as codec
+from iproto_server.errors import BoxError, ErrorCode
+
+Function = Callable[..., object]
+
+
+class BoxFunctions:
+    """The functions of `functions.ask` in Lua, by name.
+
+    Parameters:
+        box: the database.
+    """
+
+    def __init__(self, box: Box) -> None:
+        self._box = box
+        self._remote = RemoteCalls(box)
+        self._functions: dict[str, Callable[[list[Any]], object]] = {
+            "describe_space": self._describe_space,
+            "describe_spaces": lambda arguments: [describe_space(space) for space in box.space],
+            "space": self._of_space,
+            "index": self._of_index,
+            "session": self._of_session,
+            "session_su": lambda arguments: self._box.session.su(arguments[0]) and None,
+            "cfg_values": lambda arguments: dict(box.cfg),
+            "describe_sequence": self._describe_sequence,
+            "on_commit": lambda arguments: box.on_commit(arguments[0]),
+            "on_rollback": lambda arguments: box.on_rollback(arguments[0]),
+        }
+
+    def ask(self, name: str, arguments: list[Any]) -> object:
+        """Call a function by name, in a transaction of its own if none runs.
+
+        Parameters:
+            name: its name: one of this class, or one under `box.` that clients can call.
+            arguments: its arguments.
+
+        Returns:
+            Its result: None for no value, a Python tuple for several.
+
+        Raises:
+            BoxError: as the function.
+        """
+        function = self._functions.get(name)
+        if function is None:
+            function = self._remote.find(name)
+        if self._box.is_in_txn():
+            return function(arguments)
+        return self._box.run(self._box.session.current, function, arguments)
+
+    def _describe_space(self, arguments: list[Any]) -> object:
+        space_id = arguments[0]
+        if space_id not in self._box.catalog.spaces:
+            return None
+        return describe_space(self._box.space[space_id])
+
+    def _describe_sequence(self, arguments: list[Any]) -> object:
+        name = arguments[0]
+        return describe_sequence(self._box.sequence[name]) if name in self._box.sequence else None
+
+    def _of_space(self, arguments: list[Any]) -> object:
+        space_id, method, *rest = arguments
+        space = self._box.space[space_id]
+        own = _SPACE_METHODS.get(method)
+        if own is not None:
+            return own(space, rest)
+        return SPACE_METHODS[method](space, lua_value(rest))
+
+    def _of_index(self, arguments: list[Any]) -> object:
+        space_id, index_id, method, *rest = arguments
+        index = self._box.space[space_id].index[index_id]
+        own = _INDEX_METHODS.get(method)
+        if own is not None:
+            return own(index, rest)
+        return INDEX_METHODS[method](index, lua_value(rest))
+
+    def _of_session(self, arguments: list[Any]) -> object:
+        method, *rest = arguments
+        return _set_trigger(getattr(self._box.session, method), rest)
+
+
+def _set_trigger(set_trigger: Function, arguments: list[Any]) -> object:
+    """Set, replace or delete a trigger of Lua; the list of them without arguments."""
+    new, old = argument(arguments, 0), argument(arguments, 1)
+    for function in (new, old):
+        if function is not None and not callable(function):
+            raise BoxError.procedure("trigger reset: Trigger is not found" if function is old else
+                                     "bad argument #1 (function expected)")
+    try:
+        result = set_trigger(new, old)
+    except ValueError:
+        raise BoxError.procedure("trigger reset: Trigger is not found") from None
+    return tuple(result) if isinstance(result, list) else result
+
+
+class _BeforeReplace:
+    """A function of Lua as a trigger `before_replace`.
+
+    Parameters:
+        function: the function: it returns the tuple to store, or nothing to leave the change as it is.
+    """
+
+    def __init__(self, function: Function) -> None:
+        self._function = function
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _BeforeReplace) and other._function is self._function
+
+    def __hash__(self) -> int:
+        return hash(id(self._function))
+
+    def __call__(self, old: Tuple | None, new: Tuple | None, *rest: object) -> object:
+        result = self._function(old, new, *rest)
+        if result is None:
+            return None
+        first = result[0] if isinstance(result, tuple) else result
+        value = codec.unpack(first.raw)
+        return codec.NIL if value is None else value
+
+
+def _before_replace(space: Space, arguments: list[Any]) -> object:
+    wrapped = [None if each is None else _BeforeReplace(each) for each in arguments[:2]]
+    return _set_trigger(space.before_replace, wrapped) and None
+
+
+_SPACE_METHODS: Final[Mapping[str, Callable[[Space, list[Any]], object]]] = {
+    "on_replace": lambda space, arguments: _set_trigger(space.on_replace, arguments),
+    "before_replace": _before_replace,
+}
+
+_INDEX_METHODS: Final[Mapping[str, Callable[[Index, list[Any]], object]]] = {}
+
+__all__ = ["BoxFunctions", "ErrorCode", "Waiter"]

@@ -1,0 +1,101 @@
+"""The LuaJIT of a server: attached to its box, and called by its clients."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from iproto_server.app import Procedure
+from iproto_server.box import Box, Waiter
+from iproto_server.lua.fibers import FiberRuntime
+from iproto_server.lua.functions import FUNCTIONS
+from iproto_server.native._native import lua_attach, lua_call
+from iproto_server.server.lua.box_functions import BoxFunctions
+from iproto_server.server.requests.call import Calls
+
+logger = logging.getLogger("iproto_server.lua")
+
+Function = Callable[..., Any]
+
+
+class LuaHost:
+    """Lua code that uses a box.
+
+    Parameters:
+        loop: the event loop.
+        functions: more functions of Python for Lua's modules.
+
+    Attributes:
+        runtime: the LuaJIT.
+
+    Raises:
+        LuaIsMissing: LuaJIT is not installed.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, functions: Mapping[str, Function] = {}) -> None:
+        self.runtime = FiberRuntime(loop, {**FUNCTIONS, **functions})
+        self._waiters: dict[int, Waiter] = {}
+        self._box: Box | None = None
+
+    def attach(self, box: Box) -> None:
+        """Let Lua code use a box.
+
+        Parameters:
+            box: the database, which is recovered.
+        """
+        self._box = box
+        self._functions = BoxFunctions(box)
+        lua_attach(box, self._functions.ask, self._finished)
+        spaces = self.runtime.require("internal.box.space")
+        refresh: Function = spaces[b"refresh"]
+        self.runtime.call(spaces[b"refresh_all"])
+        box.catalog.on_space_change = lambda space_id: self.runtime.call(refresh, space_id)
+
+    def serve(self, calls: Calls) -> None:
+        """Let clients call functions of Lua, and evaluate texts."""
+        calls.lua_procedure = self.procedure
+        calls.evaluate = lambda text, *arguments: self.call(None, text, *arguments)
+
+    # -- calls --
+
+    def procedure(self, name: str) -> Procedure | None:
+        """Return a procedure that calls the function of Lua of that name; None if there is none.
+
+        Parameters:
+            name: such as "queue.put" or "box.space.tasks:select".
+        """
+        exists: Function = self.runtime.require("internal.box.calls")[b"exists"]
+        if not self.runtime.call(exists, name.encode("utf-8", "surrogateescape")):
+            return None
+        return Procedure(name, lambda box, *arguments: self.call(name, *arguments), is_async=False, is_autonomous=True)
+
+    def call(self, name: str | None, *arguments: object) -> object:
+        """Call a function of Lua, as the current session, in a fiber of its own.
+
+        Parameters:
+            name: its name; None: evaluate the text that is the first argument.
+            arguments: its arguments.
+
+        Returns:
+            Its results, packed, or a Waiter for them.
+
+        Raises:
+            BoxError: its error.
+        """
+        result = lua_call(name, *arguments)
+        if not isinstance(result, int):
+            return result
+        assert self._box is not None
+        waiter = Waiter(self._box.session.current, None)
+        self._waiters[result] = waiter
+        return waiter
+
+    def _finished(self, number: int, result: object, error: BaseException | None) -> None:
+        """A call that has waited has ended; it is answered when what it has changed is written."""
+        waiter = self._waiters.pop(number, None)
+        if waiter is None:
+            return
+        assert self._box is not None
+        self._box.when_written(lambda: waiter.finish(result, error))

@@ -1,0 +1,100 @@
+"""A server that Lua code starts with `box.cfg`."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from iproto_server.app import Application
+from iproto_server.config.config import Config
+from iproto_server.errors import BoxError
+from iproto_server.server.lua.box_cfg import with_box_cfg
+from iproto_server.server.lua.lua_host import LuaHost
+from iproto_server.server.server import Server
+
+logger = logging.getLogger("iproto_server.lua")
+
+Answer = Callable[..., object]
+
+
+class LuaServer:
+    """LuaJIT, and the server that its code starts.
+
+    Parameters:
+        loop: the event loop.
+        configured: returns the configuration, from the one with the options of `box.cfg`: what the command line
+            says comes first.
+        applications: applications of Python to serve beside the Lua code.
+        functions: more functions of Python for Lua's modules.
+
+    Attributes:
+        host: the LuaJIT.
+        server: the server; None before `box.cfg`.
+
+    Raises:
+        LuaIsMissing: LuaJIT is not installed.
+    """
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        configured: Callable[[Config], Config],
+        applications: Sequence[Application] = (),
+        functions: Mapping[str, Callable[..., Any]] = {},
+    ) -> None:
+        self._loop = loop
+        self._configured = configured
+        self._applications = applications
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.server: Server | None = None
+        self.host = LuaHost(loop, {"start_box": self._start, **functions})
+        self.host.runtime.require("internal.box.load")
+
+    def _start(self, answer: Answer, packed: bytes) -> None:
+        """Start the server with the packed options of `box.cfg`, and answer Lua's fiber."""
+        task = self._loop.create_task(self._start_and_answer(answer, json.loads(packed)))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _start_and_answer(self, answer: Answer, options: Mapping[str, Any]) -> None:
+        try:
+            await self.start(options)
+        except BoxError as error:
+            logger.debug("box.cfg failed", exc_info=error)
+            answer(False, error.message.encode("utf-8", "surrogateescape"))
+        except Exception as error:  # noqa: BLE001  # Lua's code handles it, or ends with it
+            logger.debug("box.cfg failed", exc_info=error)
+            answer(False, str(error).encode())
+        else:
+            answer(True)
+
+    async def start(self, options: Mapping[str, Any]) -> None:
+        """Start the server.
+
+        Parameters:
+            options: the options of `box.cfg`.
+
+        Raises:
+            BoxError: an option is wrong, or the start has failed.
+            ConfigError: the configuration is refused.
+            StorageError: the files cannot be used as they are.
+            OSError: a file or an address cannot be used.
+        """
+        config = self._configured(with_box_cfg(Config(listen=(), guest="none"), options or {}))
+        if str(config.work_dir) != ".":
+            config.work_dir.mkdir(parents=True, exist_ok=True)
+            os.chdir(config.work_dir)
+        server = Server(config, self._applications, lua=self.host)
+        server.open(self._loop)
+        self.host.attach(server.box)
+        await server.start()
+        self.server = server
+
+    async def stop(self) -> None:
+        """Stop the server, if it runs."""
+        if self.server is not None:
+            await self.server.stop()
