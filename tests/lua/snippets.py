@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import subprocess
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -36,18 +37,20 @@ class OurLua:
         self._loop.close()
 
 
-class TarantoolLua:
-    """A process of a real Tarantool that runs snippets.
+class LuaProcess:
+    """A process that runs snippets.
 
     Parameters:
-        program: the executable.
+        command: the command: a program with `judge.lua` or a file like it.
+        environment: the environment; None: this process's own.
     """
 
-    def __init__(self, program: str) -> None:
-        command = [program, str(HERE / "judge.lua"), str(DESCRIBED)]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    def __init__(self, command: Sequence[str], environment: Mapping[str, str] | None = None) -> None:
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
+        )
 
-    def __enter__(self) -> TarantoolLua:
+    def __enter__(self) -> LuaProcess:
         return self
 
     def __exit__(
@@ -65,3 +68,14 @@ class TarantoolLua:
         self._process.stdin.flush()
         size = int(self._process.stdout.readline())
         return self._process.stdout.read(size).decode()
+
+
+class TarantoolLua(LuaProcess):
+    """A process of a real Tarantool that runs snippets.
+
+    Parameters:
+        program: the executable.
+    """
+
+    def __init__(self, program: str) -> None:
+        super().__init__([program, str(HERE / "judge.lua"), str(DESCRIBED)])

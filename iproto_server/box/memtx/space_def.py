@@ -129,20 +129,6 @@ class SpaceDefinition(Space):
             self._parsed_operations[id(operations)] = (operations, parsed)
         return parsed
 
-    def parse_packed_operations(self, packed: bytes, index_base: int) -> Operations:
-        """Parse update operations that are packed, as in requests.
-
-        Parameters:
-            packed: the operations, well-formed msgpack.
-            index_base: the number of the first field.
-
-        Raises:
-            BoxError: they are malformed; see `parse_update`.
-        """
-        parsed = parse_update(packed, self.format.names, index_base, deferred=True)
-        parsed.check()
-        return parsed
-
 
 def _fields_of(index: Index | None) -> set[int]:
     """The numbers of the fields in an index's own parts."""

@@ -4,8 +4,8 @@
 /* The operations for a space that changes rows by its own methods. */
 static PyObject *parsed_operations(SpaceObject *core, const GivenOperations *given)
 {
-    return PyObject_CallMethod((PyObject *)core, "parse_packed_operations", "y#I", (const char *)given->at,
-                               (Py_ssize_t)(given->end - given->at), (unsigned int)given->index_base);
+    return PyObject_CallMethod((PyObject *)core, "parse_packed", "y#k", (const char *)given->at,
+                               (Py_ssize_t)(given->end - given->at), (unsigned long)given->index_base);
 }
 
 static PyObject *change_custom(SpaceObject *core, const GivenOperations *given, const char *method, PyObject *one, PyObject *other)

@@ -256,11 +256,17 @@ static int after(Space *space, Change *change)
         let_peek(old);
         let_peek(new);
     }
-    PyObject *args[] = {NULL, old, new};
+    PyObject *args[] = {NULL, old, new, NULL, operation_name(change->kind)};
     for (; !failed && number < PyTuple_GET_SIZE(functions); number += !failed) {
         PyObject *trigger = PyTuple_GET_ITEM(functions, number);
-        failed = succeeded(PyObject_Vectorcall(trigger, args + 1, 2 | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL)) < 0;
+        /* Functions of Lua get the space's name and the operation, too. */
+        size_t count = Py_TYPE(trigger) == &LuaFunction_Type ? 4 : 2;
+        if (count == 4 && !args[3] && !(args[3] = PyObject_GetAttrString(object_of(space), "name")))
+            failed = 1;
+        else
+            failed = succeeded(PyObject_Vectorcall(trigger, args + 1, count | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL)) < 0;
     }
+    Py_XDECREF(args[3]);
     if (failed) {
         PyObject *type, *error, *traceback;
         PyErr_Fetch(&type, &error, &traceback);
