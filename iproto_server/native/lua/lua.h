@@ -9,8 +9,8 @@
 enum {
     LUA_KEPT_FIRST = -100,
     LUA_KEPT_NULL = LUA_KEPT_FIRST,  /* box.NULL */
-    LUA_KEPT_INT64, LUA_KEPT_UINT64, /* types */
-    LUA_KEPT_ENCODE_OTHER,           /* packs a cdata of another type: returns a string, or nil if it cannot */
+    LUA_KEPT_INT64, LUA_KEPT_UINT64, LUA_KEPT_TEXT, LUA_KEPT_CONST_TEXT, /* types; those of texts are `char *` */
+    LUA_KEPT_ENCODE_OTHER,           /* packs a value that compiled code cannot, see internal/msgpack/extensions.lua */
     LUA_KEPT_DECODE_EXTENSION,       /* the value of a packed extension */
     LUA_KEPT_ARRAY_MT, LUA_KEPT_MAP_MT, /* metatables of decoded tables */
     LUA_KEPT_SERIALIZE,              /* the text `__serialize` */
@@ -19,8 +19,8 @@ enum {
     LUA_KEPT_FORMATS,                /* tables of fields' numbers by name, by the number of a tuple's format */
     LUA_KEPT_ENCODING,               /* two LuaEncodings as cdata: of the module msgpack, and of rows */
     LUA_KEPT_TUPLE_ENCODING,
-    LUA_KEPT_NEW_ERROR,              /* makes a box.error of a code and a text */
-    LUA_KEPT_PUSH_PACKED,            /* a function of lua_packing.c */
+    LUA_KEPT_NEW_ERROR,              /* makes a box.error of a type's name, a code and a text */
+    LUA_KEPT_PUSH_PACKED, LUA_KEPT_ENCODE_PROTECTED, /* functions of compiled code */
 };
 static inline void lua_push_kept(lua_State *lua, int key)
 {
@@ -29,7 +29,7 @@ static inline void lua_push_kept(lua_State *lua, int key)
 
 /* Numbers of cdata's types, the same in all states. */
 typedef struct {
-    uint16_t int64, uint64, pointer, tuple, encoding;
+    uint16_t int64, uint64, single, real, pointer, text, const_text, tuple, encoding;
 } LuaTypes;
 extern LuaTypes lua_types;
 
@@ -40,20 +40,27 @@ typedef struct {
     uint8_t save_metatables;
 } LuaEncoding;
 
-/* Why a value cannot be packed: a text, with the code of a box.error if it is one; or an error of Lua code, a reference of
- * the registry. */
+/* Why a value cannot be packed. */
 typedef struct {
-    char text[120];
-    int code, raised;
+    enum {
+        LUA_FAILURE_TEXT,    /* an error with a text, and the position of the code that has called the function */
+        LUA_FAILURE_LUAJIT,  /* a box.error of the type LuajitError */
+        LUA_FAILURE_CLIENT,  /* a box.error with a code */
+        LUA_FAILURE_RAISED,  /* an error of Lua code, which is on top of the stack */
+    } kind;
+    int code;
+    char text[512];
 } LuaFailure;
 
 /* lua_encode.c: append values at places of the stack, which are counted from its bottom. These return 1; 0 with the failure.
- * The stack is as it was. Functions of `__serialize` are called. They need the interpreter's lock. */
+ * The stack is as it was, but for what is LUA_FAILURE_RAISED. Functions of `__serialize` are called. They need the interpreter's lock. */
 int lua_encode(lua_State *lua, Buffer *buffer, int place, const LuaEncoding *encoding, LuaFailure *failure);
-int lua_encode_row(lua_State *lua, Buffer *buffer, int place, const LuaEncoding *encoding, LuaFailure *failure); /* an array */
+/* An array, or a table or tuple that is one. */
+int lua_encode_row(lua_State *lua, Buffer *buffer, int place, const LuaEncoding *encoding, LuaFailure *failure);
 /* The values from a place on as one array. */
 int lua_encode_values(lua_State *lua, Buffer *buffer, int place, int count, const LuaEncoding *encoding,
                       LuaFailure *failure);
+int lua_encode_protected(lua_State *lua); /* for LUA_KEPT_ENCODE_PROTECTED */
 uint16_t lua_cdata_type(const void *payload);
 
 /* lua_packing.c: a buffer that Lua code gets, with the interpreter's lock, which is held between beginning and end */
@@ -73,9 +80,13 @@ int lua_raise_failure(lua_State *lua, const LuaFailure *failure);
 const LuaEncoding *lua_msgpack_encoding(lua_State *lua);
 const LuaEncoding *lua_tuple_encoding(lua_State *lua);
 
-/* lua_decode.c: push the value at `at`, which is well-formed, and return the position behind it. It may raise an error of
+/* lua_decode.c: push the value at `at`, which is well-formed, and return the position behind it. They may raise an error of
  * Lua, as of a lack of memory. */
 Position lua_decode(lua_State *lua, Position at, Position end);
+Position lua_decode_with(lua_State *lua, Position at, Position end, const LuaEncoding *encoding);
+
+/* lua_msgpack.c: a table of the functions of the module with some options */
+int lua_msgpack_functions(lua_State *lua);
 
 /* lua_tuple.c */
 typedef struct {

@@ -12,11 +12,16 @@
 typedef struct lua_State lua_State;
 typedef int (*lua_CFunction)(lua_State *);
 
-enum { LUA_REGISTRYINDEX = -10000, LUA_MULTRET = -1 };
+enum { LUA_REGISTRYINDEX = -10000, LUA_GLOBALSINDEX = -10002, LUA_MULTRET = -1 };
 enum {
     LUA_TNONE = -1, LUA_TNIL, LUA_TBOOLEAN, LUA_TLIGHTUSERDATA, LUA_TNUMBER, LUA_TSTRING, LUA_TTABLE, LUA_TFUNCTION,
     LUA_TUSERDATA, LUA_TTHREAD, LUA_TPROTO, LUA_TCDATA,
 };
+
+static inline int lua_upvalueindex(int number)
+{
+    return LUA_GLOBALSINDEX - number;
+}
 
 /* FUNCTION(type, name, parameters) for each function that is used. */
 #define LUA_API_FUNCTIONS(FUNCTION)                                            \
@@ -25,7 +30,9 @@ enum {
     FUNCTION(void, lua_pushvalue, (lua_State *, int))                          \
     FUNCTION(int, lua_checkstack, (lua_State *, int))                          \
     FUNCTION(int, lua_type, (lua_State *, int))                                \
+    FUNCTION(const char *, lua_typename, (lua_State *, int))                   \
     FUNCTION(double, lua_tonumber, (lua_State *, int))                         \
+    FUNCTION(double, luaL_checknumber, (lua_State *, int))                     \
     FUNCTION(int, lua_toboolean, (lua_State *, int))                           \
     FUNCTION(const char *, lua_tolstring, (lua_State *, int, size_t *))        \
     FUNCTION(const void *, lua_topointer, (lua_State *, int))                  \

@@ -44,40 +44,51 @@ static void push_numeric(lua_State *lua, uint8_t first, uint64_t bits)
     }
 }
 
-static Position push_array(lua_State *lua, Position at, Position end, uint64_t count)
+static void set_metatable(lua_State *lua, int key, const LuaEncoding *encoding)
+{
+    if (!encoding->save_metatables)
+        return;
+    lua_push_kept(lua, key);
+    lua_setmetatable(lua, -2);
+}
+
+static Position push_array(lua_State *lua, Position at, Position end, uint64_t count, const LuaEncoding *encoding)
 {
     lua_createtable(lua, (int)count, 0);
     for (uint64_t place = 1; place <= count; place++) {
-        at = lua_decode(lua, at, end);
+        at = lua_decode_with(lua, at, end, encoding);
         lua_rawseti(lua, -2, (int)place);
     }
-    lua_push_kept(lua, LUA_KEPT_ARRAY_MT);
-    lua_setmetatable(lua, -2);
+    set_metatable(lua, LUA_KEPT_ARRAY_MT, encoding);
     return at;
 }
 
-static Position push_map(lua_State *lua, Position at, Position end, uint64_t pairs)
+static Position push_map(lua_State *lua, Position at, Position end, uint64_t pairs, const LuaEncoding *encoding)
 {
     lua_createtable(lua, 0, (int)pairs);
     for (; pairs; pairs--) {
-        at = lua_decode(lua, at, end);
-        at = lua_decode(lua, at, end);
+        at = lua_decode_with(lua, at, end, encoding);
+        at = lua_decode_with(lua, at, end, encoding);
         lua_rawset(lua, -3);
     }
-    lua_push_kept(lua, LUA_KEPT_MAP_MT);
-    lua_setmetatable(lua, -2);
+    set_metatable(lua, LUA_KEPT_MAP_MT, encoding);
     return at;
 }
 
-static void push_extension(lua_State *lua, Position at, Position end)
+/* Push the value of an extension; what is wrong with it is raised as an error. */
+static void push_extension(lua_State *lua, Position body, size_t size)
 {
     lua_push_kept(lua, LUA_KEPT_DECODE_EXTENSION);
-    lua_pushlstring(lua, (const char *)at, (size_t)(end - at));
-    lua_call(lua, 1, 1);
+    lua_pushnumber(lua, (int8_t)*body);
+    lua_pushlstring(lua, (const char *)body + 1, size - 1);
+    lua_call(lua, 2, 2);
+    if (lua_type(lua, -1) == LUA_TSTRING)
+        lua_raise_text(lua, lua_tolstring(lua, -1, NULL));
+    lua_settop(lua, -2);
 }
 
 /* Push a value that has a size or a number of values in its head. */
-static Position push_sized(lua_State *lua, Position at, Position end)
+static Position push_sized(lua_State *lua, Position at, Position end, const LuaEncoding *encoding)
 {
     Position body;
     uint64_t size, values;
@@ -85,21 +96,22 @@ static Position push_sized(lua_State *lua, Position at, Position end)
         return NULL;
     uint8_t first = *at;
     if ((first & 0xf0) == 0x90 || first == 0xdc || first == 0xdd)
-        return push_array(lua, body, end, values);
+        return push_array(lua, body, end, values, encoding);
     if ((first & 0xf0) == 0x80 || first == 0xde || first == 0xdf)
-        return push_map(lua, body, end, values / 2);
+        return push_map(lua, body, end, values / 2, encoding);
     int is_text = (first & 0xe0) == 0xa0 || (first >= 0xd9 && first <= 0xdb) || (first >= 0xc4 && first <= 0xc6);
     if (is_text)
         lua_pushlstring(lua, (const char *)body, size);
     else
-        push_extension(lua, at, body + size);
+        push_extension(lua, body, size);
     return body + size;
 }
 
-Position lua_decode(lua_State *lua, Position at, Position end)
+Position lua_decode_with(lua_State *lua, Position at, Position end, const LuaEncoding *encoding)
 {
     uint8_t first = *at;
-    lua_checkstack(lua, 8);
+    if (!lua_checkstack(lua, 8))
+        lua_raise_text(lua, "stack overflow");
     if (first < 0x80 || first >= 0xe0) {
         lua_pushnumber(lua, (int8_t)first);
         return at + 1;
@@ -113,8 +125,13 @@ Position lua_decode(lua_State *lua, Position at, Position end)
         return at + 1;
     }
     if (first < 0xca || first > 0xd3)
-        return push_sized(lua, at, end);
+        return push_sized(lua, at, end, encoding);
     int width = 1 << (first & 3); /* the heads of numbers are in this order */
     push_numeric(lua, first, big_endian(at + 1, width));
     return at + 1 + width;
+}
+
+Position lua_decode(lua_State *lua, Position at, Position end)
+{
+    return lua_decode_with(lua, at, end, lua_msgpack_encoding(lua));
 }

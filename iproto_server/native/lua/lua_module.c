@@ -3,46 +3,6 @@
 
 LuaTypes lua_types;
 
-/* -- functions -- */
-
-static void push_text(lua_State *lua, const void *text, size_t size)
-{
-    lua_pushlstring(lua, text, size);
-}
-
-/* encode(options, value …): the packed values, one behind the other */
-static int encode_values(lua_State *lua)
-{
-    const LuaEncoding *encoding = lua_topointer(lua, 1);
-    if (lua_type(lua, 1) != LUA_TCDATA || lua_cdata_type(encoding) != lua_types.encoding)
-        return lua_raise_text(lua, "encode() takes struct msgpack_options and values");
-    int count = lua_gettop(lua), done = 1;
-    LuaFailure failure;
-    LuaPacking packing;
-    lua_packing_begin(&packing);
-    for (int place = 2; done && place <= count; place++)
-        done = lua_encode(lua, &packing.buffer, place, encoding, &failure);
-    return done ? lua_packing_push(lua, &packing, push_text) : lua_packing_raise(lua, &packing, &failure);
-}
-
-/* decode(text, position): the value at a position, and that behind it; nothing if there is no well-formed value */
-static int decode_value(lua_State *lua)
-{
-    size_t size;
-    const char *text = lua_tolstring(lua, 1, &size);
-    double from = lua_tonumber(lua, 2);
-    if (!text || !(from >= 1 && from <= (double)size))
-        return 0;
-    Position start = (Position)text, at = start + (size_t)from - 1, end = start + size;
-    end = msgpack_skip_within(at, end, MSGPACK_DEPTH_MAX);
-    if (!end)
-        return 0;
-    lua_settop(lua, 1);
-    lua_decode(lua, at, end);
-    lua_pushnumber(lua, (double)(end - start) + 1);
-    return 2;
-}
-
 /* -- setup -- */
 
 static const struct {
@@ -52,6 +12,8 @@ static const struct {
     {"null", LUA_KEPT_NULL},
     {"int64", LUA_KEPT_INT64},
     {"uint64", LUA_KEPT_UINT64},
+    {"text", LUA_KEPT_TEXT},
+    {"const_text", LUA_KEPT_CONST_TEXT},
     {"encode_other", LUA_KEPT_ENCODE_OTHER},
     {"decode_extension", LUA_KEPT_DECODE_EXTENSION},
     {"array_mt", LUA_KEPT_ARRAY_MT},
@@ -74,6 +36,8 @@ static void keep(lua_State *lua)
     }
     lua_pushcclosure(lua, lua_push_packed, 0);
     lua_rawseti(lua, LUA_REGISTRYINDEX, LUA_KEPT_PUSH_PACKED);
+    lua_pushcclosure(lua, lua_encode_protected, 0);
+    lua_rawseti(lua, LUA_REGISTRYINDEX, LUA_KEPT_ENCODE_PROTECTED);
 }
 
 static uint16_t type_of(lua_State *lua, const char *name)
@@ -116,7 +80,11 @@ static int set_up(lua_State *lua)
     LuaTypes types = {
         .int64 = type_of(lua, "an_int64"),
         .uint64 = type_of(lua, "a_uint64"),
+        .single = type_of(lua, "a_float"),
+        .real = type_of(lua, "a_double"),
         .pointer = type_of(lua, "null"),
+        .text = type_of(lua, "a_text"),
+        .const_text = type_of(lua, "a_const_text"),
         .tuple = type_of(lua, "a_tuple"),
         .encoding = type_of(lua, "encoding"),
     };
@@ -129,8 +97,7 @@ static int set_up(lua_State *lua)
 /* -- the module -- */
 
 static const LuaFunction functions[] = {
-    {"encode", encode_values},
-    {"decode", decode_value},
+    {"msgpack_functions", lua_msgpack_functions},
     {"setup", set_up},
     {NULL, NULL},
 };
