@@ -214,6 +214,21 @@ def decimal_trim(packed: bytes) -> bytes:
     return _packed(Decimal((sign, tuple(kept), exponent)))
 
 
+def decimal_pack(packed: bytes) -> bytes:
+    """The payload of a decimal in MessagePack."""
+    from iproto_server.codec.extensions import encode_decimal
+
+    return encode_decimal(_unpacked(packed))
+
+
+def decimal_unpack(payload: bytes) -> bytes | None:
+    """The decimal of a payload in MessagePack; None if it is none."""
+    from iproto_server.codec.extensions import decode_decimal
+
+    number = decode_decimal(payload)
+    return None if number is None else _packed(number)
+
+
 FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
     "decimal_absolute": _operation(Context.abs),
     "decimal_add": _operation(Context.add),
@@ -224,6 +239,7 @@ FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
     "decimal_logarithm10": _operation(_logarithm10),
     "decimal_minus": _operation(Context.minus),
     "decimal_multiply": _operation(Context.multiply),
+    "decimal_pack": decimal_pack,
     "decimal_parse": decimal_parse,
     "decimal_power": _operation(_power),
     "decimal_remainder": _operation(Context.remainder),
@@ -233,4 +249,5 @@ FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
     "decimal_subtract": _operation(Context.subtract),
     "decimal_text": decimal_text,
     "decimal_trim": decimal_trim,
+    "decimal_unpack": decimal_unpack,
 }

@@ -23,14 +23,17 @@ table.insert(package.loaders, 2, builtin_loader)
 
 -- Types of cdata that compiled code knows, see `internal/native.lua`. Names of members that no code can write leave all
 -- names to fields.
-require('ffi').cdef([[
+local ffi = require('ffi')
+ffi.cdef([[
 struct tuple { uint32_t $; uint32_t $; uint8_t $[?]; };
+struct error { uint64_t $; };
 struct msgpack_options {
     int32_t encode_sparse_ratio, encode_sparse_safe, encode_max_depth;
     bool encode_sparse_convert, encode_deep_as_nil, encode_invalid_as_nil, encode_invalid_numbers, encode_load_metatables;
     bool encode_use_tostring, decode_save_metatables;
 };
-]], '\0size', '\0format', '\0row')
+]], '\0size', '\0format', '\0row', '\0error')
+ffi.typeof('char *')
 
 -- Extensions of Lua's own tables, which need no `require`.
 for _, name in ipairs{'table', 'string', 'os'} do

@@ -19,7 +19,7 @@ enum {
     LUA_KEPT_FORMATS,                /* tables of fields' numbers by name, by the number of a tuple's format */
     LUA_KEPT_ENCODING,               /* two LuaEncodings as cdata: of the module msgpack, and of rows */
     LUA_KEPT_TUPLE_ENCODING,
-    LUA_KEPT_NEW_ERROR,              /* makes a box.error of a type's name, a code and a text */
+    LUA_KEPT_NEW_ERROR,              /* makes a box.error of a code, a message and the name of a type */
     LUA_KEPT_PUSH_PACKED, LUA_KEPT_ENCODE_PROTECTED, /* functions of compiled code */
 };
 static inline void lua_push_kept(lua_State *lua, int key)

@@ -64,10 +64,10 @@ int lua_raise_failure(lua_State *lua, const LuaFailure *failure)
     if (failure->kind == LUA_FAILURE_TEXT)
         return lua_raise_text(lua, failure->text);
     lua_push_kept(lua, LUA_KEPT_NEW_ERROR);
-    const char *type = failure->kind == LUA_FAILURE_LUAJIT ? "LuajitError" : "ClientError";
-    lua_pushlstring(lua, type, strlen(type));
     lua_pushnumber(lua, failure->code);
     lua_pushlstring(lua, failure->text, strlen(failure->text));
+    const char *type = failure->kind == LUA_FAILURE_LUAJIT ? "LuajitError" : "ClientError";
+    lua_pushlstring(lua, type, strlen(type));
     lua_call(lua, 3, 1);
     return lua_error(lua);
 }

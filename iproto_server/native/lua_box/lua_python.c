@@ -1,23 +1,18 @@
 /* Values of Lua as Python's. */
 #include "../native.h"
 
-/* Returns -1. */
+/* Raise what is wrong, as an exception. Returns -1. */
 static int raise_failure(lua_State *lua, const LuaFailure *failure)
 {
+    int is_raised = failure->kind == LUA_FAILURE_RAISED; /* then the error is at the top of the stack */
     size_t size = strlen(failure->text);
-    const char *text = failure->text;
-    int top = lua_gettop(lua);
-    if (failure->raised) {
-        lua_rawgeti(lua, LUA_REGISTRYINDEX, failure->raised);
-        luaL_unref(lua, LUA_REGISTRYINDEX, failure->raised);
-        const char *raised = lua_tolstring(lua, -1, &size);
-        text = raised ? raised : "an error of __serialize";
-        size = raised ? size : strlen(text);
-    }
-    PyObject *message = PyUnicode_DecodeUTF8(text, (Py_ssize_t)size, "surrogateescape");
-    lua_settop(lua, top);
+    const char *raised = is_raised ? lua_tolstring(lua, -1, &size) : NULL;
+    const char *text = raised ? raised : is_raised ? "an error of __serialize" : failure->text;
+    PyObject *message = PyUnicode_DecodeUTF8(text, (Py_ssize_t)(raised || !is_raised ? size : strlen(text)), "surrogateescape");
+    if (is_raised)
+        lua_settop(lua, -2);
     if (message)
-        lua_raise_error(failure->code ? failure->code : PROC_LUA, message, NULL);
+        lua_raise_error(failure->kind == LUA_FAILURE_CLIENT ? failure->code : PROC_LUA, message, NULL);
     Py_XDECREF(message);
     return -1;
 }

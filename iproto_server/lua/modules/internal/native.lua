@@ -17,19 +17,7 @@ native.tuple_t = ffi.typeof('struct tuple')
 native.options_t = ffi.typeof('struct msgpack_options')
 -- Options of the module msgpack, and those of rows, which are never maps.
 native.encoding, native.tuple_encoding = native.options_t(), native.options_t()
-for _, options in ipairs{native.encoding, native.tuple_encoding} do
-    options.encode_sparse_ratio = options == native.encoding and 2 or 0
-    options.encode_sparse_safe = 10
-    options.encode_max_depth = 128
-    options.encode_sparse_convert = true
-    options.encode_invalid_numbers = true
-    options.encode_load_metatables = true
-    options.decode_save_metatables = true
-end
-
--- Functions for values that compiled code does not know; modules set them.
-local extensions = {}
-native.extensions = extensions
+local extensions = require('internal.msgpack.extensions')
 
 local a_tuple = native.tuple_t(3)
 ffi.cast('uint32_t *', a_tuple)[0] = 7
@@ -38,8 +26,11 @@ local understands = native.setup{
     null = serializer.NULL,
     int64 = ffi.typeof('int64_t'), an_int64 = -5LL,
     uint64 = ffi.typeof('uint64_t'), a_uint64 = 5ULL,
-    encode_other = function(value) return extensions.encode(value) end,
-    decode_extension = function(packed) return extensions.decode(packed) end,
+    a_float = ffi.new('float'), a_double = ffi.new('double'),
+    text = ffi.typeof('char *'), a_text = ffi.new('char *'),
+    const_text = ffi.typeof('const char *'), a_const_text = ffi.new('const char *'),
+    encode_other = extensions.encode,
+    decode_extension = extensions.decode,
     array_mt = serializer.array_mt,
     map_mt = serializer.map_mt,
     serialize = '__serialize',
@@ -48,7 +39,7 @@ local understands = native.setup{
     formats = native.formats,
     encoding = native.encoding,
     tuple_encoding = native.tuple_encoding,
-    new_error = function(code, text) return extensions.new_error(code, text) end,
+    new_error = function(...) return require('internal.box.error').new_error(...) end,
 }
 if not understands then
     error('Lua needs a LuaJIT with 64-bit references (GC64), and its objects as lupa 2.8 has them', 0)

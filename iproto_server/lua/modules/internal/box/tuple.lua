@@ -22,4 +22,6 @@ ffi.metatype(tuple_t, {
     __len = native.tuple_length,
 })
 
+tuple.public = {is = tuple.is, new = tuple.new}
+
 return tuple

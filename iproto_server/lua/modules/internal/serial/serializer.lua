@@ -109,7 +109,8 @@ function serializer.call_options(options, given)
 end
 
 -- Start a module. Returns its options, and a table with what all serializers have, but `encode`, `decode` and `new`.
-function serializer.new_module()
+-- `on_change` is called with the options when `cfg` has changed them.
+function serializer.new_module(on_change)
     local options = read_options(DEFAULTS, {})
     local shown = {}
     for name, value in next, DEFAULTS do shown[name] = value end
@@ -123,6 +124,7 @@ function serializer.new_module()
             if value ~= nil or type(value) == 'cdata' then cfg[name] = value end
         end
         read_options(given, options)
+        if on_change then on_change(options) end
     end)
     local module = {
         cfg = setmetatable(shown, {__call = configure}),

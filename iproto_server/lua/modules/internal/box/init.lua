@@ -1,0 +1,8 @@
+-- The table `box` with its values: tuples, errors and NULL.
+local serializer = require('internal.serial.serializer')
+
+return {
+    NULL = serializer.NULL,
+    error = require('internal.box.error').public,
+    tuple = require('internal.box.tuple').public,
+}
