@@ -30,7 +30,9 @@ function describe(value, seen)
         return ('%.17g'):format(value)
     end
     if kind == 'table' then return described_table(value, seen or {}) end
-    if kind == 'cdata' then return 'cdata:' .. tostring(require('ffi').typeof(value)) .. ':' .. tostring(value) end
+    if kind == 'cdata' then -- a reference to a struct is a struct
+        return 'cdata:' .. tostring(require('ffi').typeof(value)):gsub(' &>$', '>') .. ':' .. tostring(value)
+    end
     if kind == 'function' or kind == 'thread' or kind == 'userdata' then return kind end
     return tostring(value)
 end

@@ -36,14 +36,12 @@ static int push_arguments(lua_State *lua, PyObject *const *args, Py_ssize_t coun
     lua_checkstack(lua, (int)count + 8);
     for (Py_ssize_t place = 0; place < count; place++) {
         PyObject *value = Py_NewRef(args[place]);
-        if (value == Py_None)
-            lua_pushnil(lua);
-        else if (lua_prepare(lua, &value) < 0) {
-            Py_DECREF(value);
-            return -1;
-        } else
+        int done = lua_prepare(lua, &value);
+        if (done == 0)
             lua_push_value(lua, value);
         Py_DECREF(value);
+        if (done < 0)
+            return -1;
     }
     return 0;
 }

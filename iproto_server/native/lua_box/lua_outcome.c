@@ -69,7 +69,7 @@ int lua_prepare(lua_State *lua, PyObject **value)
         know_format(lua, *value);
         return 0;
     }
-    if (PyObject_TypeCheck(*value, &Raw_Type) || Py_TYPE(*value) == &LuaFunction_Type)
+    if (*value == Py_None || PyObject_TypeCheck(*value, &Raw_Type) || Py_TYPE(*value) == &LuaFunction_Type)
         return 0;
     PyObject *packed = pack(*value);
     if (!packed)
@@ -85,6 +85,10 @@ void lua_push_value(lua_State *lua, PyObject *value)
         PyObject *raw = ((RawObject *)value)->raw;
         lua_push_tuple(lua, PyBytes_AS_STRING(raw), (size_t)PyBytes_GET_SIZE(raw),
                        format_number(((TupleObject *)value)->format, &is_new));
+        return;
+    }
+    if (value == Py_None) {
+        lua_pushnil(lua);
         return;
     }
     if (Py_TYPE(value) == &LuaFunction_Type) {

@@ -35,6 +35,32 @@ static int rollback(lua_State *lua)
     return lua_call_end(&call, none_or_error(PyErr_Occurred() ? -1 : 0));
 }
 
+/* savepoint(): a handle */
+static int savepoint(lua_State *lua)
+{
+    lua_settop(lua, 0);
+    int place = lua_push_handle(lua);
+    LuaCall call = lua_call_begin(lua);
+    PyObject *set = is_attached() ? PyObject_CallMethod(lua_attached.box, "savepoint", NULL) : NULL;
+    if (!set)
+        return lua_call_end(&call, NULL);
+    lua_set_handle(lua, place, set);
+    lua_call_end(&call, Py_NewRef(Py_None));
+    return 1;
+}
+
+/* rollback_to_savepoint(handle) */
+static int rollback_to_savepoint(lua_State *lua)
+{
+    LuaCall call = lua_call_begin(lua);
+    PyObject *set = lua_handle(lua, 1), *done = NULL;
+    if (!set)
+        PyErr_SetString(PyExc_TypeError, "the handle of a savepoint is needed");
+    else if (is_attached())
+        done = PyObject_CallMethod(lua_attached.box, "rollback_to_savepoint", "O", set);
+    return lua_call_end(&call, done);
+}
+
 /* is_in_txn() */
 static int is_in_txn(lua_State *lua)
 {
@@ -124,7 +150,8 @@ static int ask(lua_State *lua)
 }
 
 const LuaFunction lua_transaction_functions[] = {
-    {"begin", begin}, {"commit", commit}, {"rollback", rollback}, {"is_in_txn", is_in_txn},
+    {"begin", begin}, {"commit", commit}, {"rollback", rollback}, {"savepoint", savepoint},
+    {"rollback_to_savepoint", rollback_to_savepoint}, {"is_in_txn", is_in_txn},
     {"schema_version", schema_version_of}, {"session", session}, {"use_session", use_session},
     {"leave_session", leave_session}, {"ask", ask}, {NULL, NULL},
 };

@@ -261,7 +261,7 @@ static int after(Space *space, Change *change)
         PyObject *trigger = PyTuple_GET_ITEM(functions, number);
         /* Functions of Lua get the space's name and the operation, too. */
         size_t count = Py_TYPE(trigger) == &LuaFunction_Type ? 4 : 2;
-        if (count == 4 && !args[3] && !(args[3] = PyObject_GetAttrString(object_of(space), "name")))
+        if (count == 4 && !args[3] && !(args[3] = PyObject_GetAttrString((PyObject *)object_of(space), "name")))
             failed = 1;
         else
             failed = succeeded(PyObject_Vectorcall(trigger, args + 1, count | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL)) < 0;

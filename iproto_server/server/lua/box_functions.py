@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from iproto_server.box import Box, Tuple, Waiter
+from iproto_server.box import Box, Tuple
 from iproto_server.box.api.lua_arguments import argument, lua_value
 from iproto_server.box.api.space import Space
 from iproto_server.box.api.space_index import Index
@@ -13,7 +13,7 @@ from iproto_server.box.lua_calls.calls import RemoteCalls
 from iproto_server.box.lua_calls.sequence import describe_sequence
 from iproto_server.box.lua_calls.space import INDEX_METHODS, SPACE_METHODS, describe_space
 from iproto_server.codec import msgpack as codec
-from iproto_server.errors import BoxError, ErrorCode
+from iproto_server.errors import BoxError
 
 Function = Callable[..., object]
 
@@ -34,8 +34,9 @@ class BoxFunctions:
             "space": self._of_space,
             "index": self._of_index,
             "session": self._of_session,
-            "session_su": lambda arguments: self._box.session.su(arguments[0]) and None,
+            "session_su": self._act_as,
             "cfg_values": lambda arguments: dict(box.cfg),
+            "is_read_only": lambda arguments: box.is_read_only,
             "describe_sequence": self._describe_sequence,
             "on_commit": lambda arguments: box.on_commit(arguments[0]),
             "on_rollback": lambda arguments: box.on_rollback(arguments[0]),
@@ -87,6 +88,11 @@ class BoxFunctions:
             return own(index, rest)
         return INDEX_METHODS[method](index, lua_value(rest))
 
+    def _act_as(self, arguments: list[Any]) -> None:
+        """Give the current session the rights of another user, until Lua code takes them back."""
+        session = self._box.session.current
+        session.credentials = self._box.access.for_session(arguments[0])
+
     def _of_session(self, arguments: list[Any]) -> object:
         method, *rest = arguments
         return _set_trigger(getattr(self._box.session, method), rest)
@@ -95,10 +101,6 @@ class BoxFunctions:
 def _set_trigger(set_trigger: Function, arguments: list[Any]) -> object:
     """Set, replace or delete a trigger of Lua; the list of them without arguments."""
     new, old = argument(arguments, 0), argument(arguments, 1)
-    for function in (new, old):
-        if function is not None and not callable(function):
-            raise BoxError.procedure("trigger reset: Trigger is not found" if function is old else
-                                     "bad argument #1 (function expected)")
     try:
         result = set_trigger(new, old)
     except ValueError:
@@ -136,11 +138,35 @@ def _before_replace(space: Space, arguments: list[Any]) -> object:
     return _set_trigger(space.before_replace, wrapped) and None
 
 
+def _from_map(space: Space, arguments: list[Any]) -> object:
+    """The row of a map of fields by name: a tuple, or with the option `table` a table; None and an error's text."""
+    given = argument(arguments, 0)
+    if not isinstance(given, dict) and given != []:
+        raise BoxError.procedure("Usage: space:frommap(map, opts)")
+    options = argument(arguments, 1)
+    names = space.core().format.names
+    fields: list[Any] = []
+    for name, value in dict(given).items():
+        number = names.get(name)
+        if number is None:
+            return None, f"Unknown field '{name}'"
+        fields.extend([None] * (number + 1 - len(fields)))
+        fields[number] = value
+    if isinstance(options, dict) and options.get("table"):
+        return fields
+    try:
+        space.core().format.check(fields)
+    except BoxError as error:
+        return None, error.message
+    return Tuple(codec.pack(fields), space.core().format)
+
+
 _SPACE_METHODS: Final[Mapping[str, Callable[[Space, list[Any]], object]]] = {
     "on_replace": lambda space, arguments: _set_trigger(space.on_replace, arguments),
     "before_replace": _before_replace,
+    "frommap": _from_map,
 }
 
-_INDEX_METHODS: Final[Mapping[str, Callable[[Index, list[Any]], object]]] = {}
-
-__all__ = ["BoxFunctions", "ErrorCode", "Waiter"]
+_INDEX_METHODS: Final[Mapping[str, Callable[[Index, list[Any]], object]]] = {
+    "bsize": lambda index, arguments: index.tree.bsize(),
+}

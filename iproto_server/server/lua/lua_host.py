@@ -9,6 +9,7 @@ from typing import Any
 
 from iproto_server.app import Procedure
 from iproto_server.box import Box, Waiter
+from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.lua.fibers import FiberRuntime
 from iproto_server.lua.functions import FUNCTIONS
 from iproto_server.native._native import lua_attach, lua_call
@@ -35,7 +36,8 @@ class LuaHost:
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, functions: Mapping[str, Function] = {}) -> None:
-        self.runtime = FiberRuntime(loop, {**FUNCTIONS, **functions})
+        own: dict[str, Function] = {"wait_for_box": self._wait_for_box}
+        self.runtime = FiberRuntime(loop, {**FUNCTIONS, **own, **functions})
         self._waiters: dict[int, Waiter] = {}
         self._box: Box | None = None
 
@@ -51,6 +53,8 @@ class LuaHost:
         spaces = self.runtime.require("internal.box.space")
         refresh: Function = spaces[b"refresh"]
         self.runtime.call(spaces[b"refresh_all"])
+        notify: Function = self.runtime.require("internal.box.state")[b"ctl"][b"notify"]
+        box.watch("box.status", lambda key, value: self.runtime.call(notify))
         box.catalog.on_space_change = lambda space_id: self.runtime.call(refresh, space_id)
 
     def serve(self, calls: Calls) -> None:
@@ -91,6 +95,26 @@ class LuaHost:
         waiter = Waiter(self._box.session.current, None)
         self._waiters[result] = waiter
         return waiter
+
+    def _wait_for_box(self, answer: Function, name: bytes) -> None:
+        """Call a function of the box that waits, and answer Lua's fiber at its end."""
+
+        def done(waiter: Waiter) -> None:
+            error = waiter.error
+            if error is None:
+                answer(True, True, str(waiter.result).encode())
+            elif isinstance(error, BoxError):
+                answer(True, False, error.code, error.message.encode("utf-8", "surrogateescape"))
+            else:
+                answer(True, False, int(ErrorCode.PROC_LUA), str(error).encode())
+
+        try:
+            result = self._functions.ask(name.decode(), [])
+        except BoxError as error:
+            answer(True, False, error.code, error.message.encode("utf-8", "surrogateescape"))
+        else:
+            assert isinstance(result, Waiter)
+            result.on_done(done)
 
     def _finished(self, number: int, result: object, error: BaseException | None) -> None:
         """A call that has waited has ended; it is answered when what it has changed is written."""

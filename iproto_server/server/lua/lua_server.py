@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from iproto_server.app import Application
+from iproto_server.codec import msgpack as codec
 from iproto_server.config.config import Config
 from iproto_server.errors import BoxError
 from iproto_server.server.lua.box_cfg import with_box_cfg
@@ -56,7 +56,7 @@ class LuaServer:
 
     def _start(self, answer: Answer, packed: bytes) -> None:
         """Start the server with the packed options of `box.cfg`, and answer Lua's fiber."""
-        task = self._loop.create_task(self._start_and_answer(answer, json.loads(packed)))
+        task = self._loop.create_task(self._start_and_answer(answer, codec.unpack(packed)))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 

@@ -4,7 +4,7 @@
 local scheduler = require('internal.fibers.scheduler')
 local functions = require('internal.box.functions')
 local transactions = require('internal.box.transactions')
-local errors = require('internal.box.error')
+local failure = require('internal.box.failure')
 
 local WAITS, RETURNED, FAILED = 0, 1, 2
 local NO_SUCH_PROC, TRANSACTION_LEFT_OPEN = 33, 30
@@ -45,7 +45,7 @@ local function described(fiber, ok, ...)
         return FAILED, TRANSACTION_LEFT_OPEN, 'Transaction is active at return from function', 'ClientError'
     end
     if ok then return RETURNED, ... end
-    return FAILED, errors.describe((...))
+    return FAILED, failure.describe((...))
 end
 
 local function ended(fiber, ok, ...)
@@ -72,7 +72,7 @@ end
 
 local function evaluate(text, ...)
     local chunk, why = loadstring(text, '=eval')
-    if not chunk then return FAILED, errors.describe(why) end
+    if not chunk then return FAILED, failure.describe(why) end
     return run(chunk, ...)
 end
 

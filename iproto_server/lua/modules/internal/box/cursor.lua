@@ -18,7 +18,7 @@ local function number_of(given)
     if type(given) == 'number' then return given end
     local number = type(given) == 'string' and cursor.ITERATORS[given:upper()] or nil
     if not number then
-        require('internal.box.error').raise(72, ("Unknown iterator type '%s'"):format(tostring(given)))
+        require('internal.box.failure').raise(72, ("Unknown iterator type '%s'"):format(tostring(given)))
     end
     return number
 end

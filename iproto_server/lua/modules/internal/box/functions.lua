@@ -1,18 +1,18 @@
 -- The compiled functions of the database.
 local _, host = ...
 require('internal.native')
-local tuple = require('internal.box.tuple')
-local errors = require('internal.box.error')
+local formats = require('internal.box.tuple')
+local failure = require('internal.box.failure')
 
 local open, why = package.loadlib(host.compiled_module(), 'luaopen_iproto_box')
 if not open then error('the compiled module cannot be loaded into Lua: ' .. tostring(why), 0) end
 local functions = open()
 
 functions.setup_box{
-    define_format = tuple.define_format,
+    define_format = formats.define_format,
     enter = function(...) return require('internal.box.calls').enter(...) end,
-    new_error = errors.of_host,
-    describe_error = errors.describe,
+    new_error = failure.of_host,
+    describe_error = failure.describe,
     function_numbers = setmetatable({}, {__mode = 'k'}),
 }
 

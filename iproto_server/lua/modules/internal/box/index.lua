@@ -3,20 +3,20 @@
 -- Source: Tarantool reference, "Submodule box.index".
 local functions = require('internal.box.functions')
 local cursor = require('internal.box.cursor')
-local errors = require('internal.box.error')
+local failure = require('internal.box.failure')
 
 local LIMIT_MAX = 4294967295
 local methods = {}
 
 -- The handle of an index, for a method that was called with a colon.
 local function handle_of(index, method)
-    if type(index) ~= 'table' then
+    if type(index) ~= 'table' or index.space_id == nil then
         error(('Use index:%s(...) instead of index.%s(...)'):format(method, method), 3)
     end
     local handle = rawget(index, '_handle')
     if handle == nil then
         local space = box.space[index.space_id]
-        if not space then errors.raise(36, ("Space '%s' does not exist"):format(tostring(index.space_id))) end
+        if not space then failure.raise(36, ("Space '%s' does not exist"):format(tostring(index.space_id))) end
         handle = functions.facade(index.space_id, index.id)
         rawset(index, '_handle', handle)
     end
@@ -24,7 +24,7 @@ local function handle_of(index, method)
 end
 
 local function ask(index, method, ...)
-    if type(index) ~= 'table' then
+    if type(index) ~= 'table' or index.space_id == nil then
         error(('Use index:%s(...) instead of index.%s(...)'):format(method, method), 3)
     end
     return functions.ask('index', index.space_id, index.id, method, ...)
@@ -72,13 +72,29 @@ function methods.count(index, key, options)
 end
 
 function methods.random(index, seed)
-    return ask(index, 'random', seed)
+    local handle, count = handle_of(index, 'random'), ask(index, 'len')
+    if count == 0 then return nil end
+    return functions.select(handle, nil, cursor.ITERATORS.ALL, math.floor(math.abs(tonumber(seed) or 0)) % count, 1)[1]
 end
 
-for _, name in ipairs{'len', 'bsize', 'alter', 'drop', 'rename', 'stat', 'compact'} do
-    methods[name] = function(index, ...) return ask(index, name, ...) end
+function methods.bsize(index)
+    return ask(index, 'bsize') + 0ULL
+end
+
+-- Of the engine vinyl.
+function methods.stat(index)
+    handle_of(index, 'stat')
+    return {}
 end
 methods.info = methods.stat
+
+function methods.compact(index)
+    handle_of(index, 'compact')
+end
+
+for _, name in ipairs{'len', 'alter', 'drop', 'rename'} do
+    methods[name] = function(index, ...) return ask(index, name, ...) end
+end
 
 local meta = {__index = methods}
 meta.__serialize = function(index)
@@ -93,7 +109,6 @@ local indexes = {methods = methods}
 
 -- The object of an index, of what Python says of it.
 function indexes.object(described)
-    described._handle = nil
     return setmetatable(described, meta)
 end
 

@@ -2,22 +2,18 @@
 --
 -- Source: Tarantool reference, "Module box".
 local _, host = ...
-local ffi = require('ffi')
 local scheduler = require('internal.fibers.scheduler')
-local serializer = require('internal.serial.serializer')
 local functions = require('internal.box.functions')
 local transactions = require('internal.box.transactions')
+local plain = require('internal.box.plain')
 local spaces = require('internal.box.space')
-local errors = require('internal.box.error')
-local encode = require('json').encode
+local encode = require('msgpack').encode
 require('internal.box.sessions')
 
 local box = rawget(_G, 'box') or {}
 _G.box = box
 
-box.NULL = serializer.NULL
-box.tuple = require('internal.box.tuple')
-box.error = errors.module or errors
+for name, value in pairs(require('internal.box.init')) do box[name] = value end
 box.index = spaces.ITERATORS
 
 for _, name in ipairs{'begin', 'commit', 'rollback', 'savepoint', 'rollback_to_savepoint', 'is_in_txn', 'atomic'} do
@@ -43,8 +39,7 @@ local function asked(name)
 end
 
 local function configured_values()
-    local values = functions.ask('cfg_values')
-    return setmetatable(values, nil)
+    return plain.table(functions.ask('cfg_values'))
 end
 
 local function configure_again(_, options)
@@ -61,7 +56,8 @@ local function fill()
     box.once = require('internal.box.once')
     local state = require('internal.box.state')
     for name, value in pairs(state) do box[name] = value end
-    box.snapshot = asked('box.snapshot')
+    box.on_commit, box.on_rollback = transactions.on_commit, transactions.on_rollback
+    box.snapshot = function() return plain.await(host.wait_for_box, 'box.snapshot') end
     box.broadcast = asked('box.broadcast')
 end
 

@@ -3,7 +3,7 @@
 -- Source: Tarantool reference, "box.once()".
 return function(key, call, ...)
     if type(key) ~= 'string' or type(call) ~= 'function' then
-        require('internal.box.error').raise(1, 'Illegal parameters, Usage: box.once(key, func, ...)')
+        require('internal.box.failure').illegal('Usage: box.once(key, func, ...)')
     end
     local name = 'once' .. key
     if box.space._schema:get{name} ~= nil then return end

@@ -23,9 +23,16 @@ local schema = {
 }
 
 function schema.create_space(name, options)
-    local described, note = functions.ask('box.schema.space.create', name, options)
-    return box.space[described.name], note
+    local is_there = type(name) == 'string' and box.space[name] ~= nil
+    local described = functions.ask('box.schema.space.create', name, options)
+    return box.space[described.name], is_there and 'not created' or nil
 end
+
+function schema.sequence.create(name, options)
+    local described, note = functions.ask('box.schema.sequence.create', name, options)
+    return box.sequence[described.name], note
+end
+
 schema.space = {create = schema.create_space}
 
 function schema.space.drop(id, name, options)

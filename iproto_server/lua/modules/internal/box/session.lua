@@ -2,6 +2,7 @@
 --
 -- Source: Tarantool reference, "Submodule box.session".
 local functions = require('internal.box.functions')
+local triggers = require('internal.box.triggers')
 
 local session = {}
 
@@ -12,8 +13,7 @@ end
 
 for _, name in ipairs{'on_connect', 'on_disconnect', 'on_auth'} do
     session[name] = function(...)
-        if select('#', ...) == 0 then return {functions.ask('session', name)} end
-        return functions.ask('session', name, ...)
+        return triggers.set(function(...) return functions.ask('session', name, ...) end, ...)
     end
 end
 

@@ -4,13 +4,16 @@
 local functions = require('internal.box.functions')
 local cursor = require('internal.box.cursor')
 local indexes = require('internal.box.index')
-local errors = require('internal.box.error')
+local failure = require('internal.box.failure')
+
+local triggers = require('internal.box.triggers')
+local plain = require('internal.box.plain')
 
 local methods = {}
 
 -- The handle of a space, for a method that was called with a colon.
 local function handle_of(space, method)
-    if type(space) ~= 'table' then
+    if type(space) ~= 'table' or space.id == nil then
         error(('Use space:%s(...) instead of space.%s(...)'):format(method, method), 3)
     end
     local handle = rawget(space, '_handle')
@@ -22,7 +25,7 @@ local function handle_of(space, method)
 end
 
 local function ask(space, method, ...)
-    if type(space) ~= 'table' then
+    if type(space) ~= 'table' or space.id == nil then
         error(('Use space:%s(...) instead of space.%s(...)'):format(method, method), 3)
     end
     return functions.ask('space', space.id, method, ...)
@@ -30,7 +33,7 @@ end
 
 local function check_primary(space)
     if not space.index[0] then
-        errors.raise(35, ("No index #0 is defined in space '%s'"):format(space.name))
+        failure.raise(35, ("No index #0 is defined in space '%s'"):format(space.name))
     end
 end
 
@@ -70,7 +73,7 @@ function methods.pairs(space, key, options)
 end
 
 function methods.auto_increment(space, row)
-    if type(row) ~= 'table' then errors.raise(1, "Illegal parameters, tuple should be a table") end
+    if type(row) ~= 'table' then failure.raise(1, "Illegal parameters, tuple should be a table") end
     check_primary(space)
     local last = space.index[0]:max()
     return space:insert{last and last[1] + 1 or 1, unpack(row)}
@@ -88,8 +91,18 @@ function methods.format(space, format)
     return ask(space, 'format', format)
 end
 
-for _, name in ipairs{'count', 'len', 'bsize', 'truncate', 'drop', 'rename', 'on_replace', 'before_replace', 'run_triggers'} do
+for _, name in ipairs{'count', 'len', 'truncate', 'drop', 'rename'} do
     methods[name] = function(space, ...) return ask(space, name, ...) end
+end
+
+function methods.bsize(space)
+    return ask(space, 'bsize') + 0ULL
+end
+
+for _, name in ipairs{'on_replace', 'before_replace'} do
+    methods[name] = function(space, ...)
+        return triggers.set(function(...) return ask(space, name, ...) end, ...)
+    end
 end
 
 function methods.frommap(space, map, options)
@@ -151,12 +164,12 @@ local module = {all = spaces, ITERATORS = cursor.ITERATORS}
 -- Bring the object of a space up to date; called whenever its definition changes.
 function module.refresh(id)
     local described = functions.ask('describe_space', id)
-    if described then define(described) else forget(id) end
+    if described then define(plain.table(described)) else forget(id) end
 end
 
 function module.refresh_all()
     for id in pairs(by_id) do forget(id) end
-    for _, described in ipairs(functions.ask('describe_spaces')) do define(described) end
+    for _, described in ipairs(functions.ask('describe_spaces')) do define(plain.table(described)) end
 end
 
 return module

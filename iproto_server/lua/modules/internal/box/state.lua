@@ -2,17 +2,20 @@
 --
 -- Source: Tarantool reference, "Submodule box.info", "Submodule box.stat", "Submodule box.ctl".
 local functions = require('internal.box.functions')
+local plain = require('internal.box.plain')
+local conditions = require('internal.fibers.condition')
+local failure = require('internal.box.failure')
+local monotonic = require('internal.fibers.scheduler').monotonic
 
 local function asked(name)
-    return function(...) return functions.ask(name, ...) end
+    return function(...) return plain.table(functions.ask(name, ...)) end
 end
 
 -- A table whose fields, and whose call, are what Python says at that time.
 local function live(name, more)
     return setmetatable(more or {}, {
         __index = function(_, field)
-            local value = functions.ask(name)[field]
-            return value
+            return plain.table(functions.ask(name))[field]
         end,
         __call = asked(name),
         __serialize = asked(name),
@@ -21,12 +24,29 @@ end
 
 local ctl = {}
 
+local changed = conditions.new()
+
+-- Called whenever the instance has become read-only or writable.
+function ctl.notify()
+    changed:broadcast()
+end
+
+local function wait_until(is_read_only, timeout)
+    local end_at = timeout and monotonic() + timeout
+    while functions.ask('is_read_only') ~= is_read_only do
+        local left = end_at and end_at - monotonic()
+        if left and left <= 0 or not changed:wait(left) then
+            failure.timed_out()
+        end
+    end
+end
+
 function ctl.wait_rw(timeout)
-    return functions.ask('wait_read_only', false, timeout)
+    wait_until(false, timeout)
 end
 
 function ctl.wait_ro(timeout)
-    return functions.ask('wait_read_only', true, timeout)
+    wait_until(true, timeout)
 end
 
 return {

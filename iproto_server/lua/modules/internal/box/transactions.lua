@@ -1,7 +1,7 @@
 -- Transactions of fibers, which end where a fiber waits.
 local scheduler = require('internal.fibers.scheduler')
 local functions = require('internal.box.functions')
-local errors = require('internal.box.error')
+local failure = require('internal.box.failure')
 
 local TRANSACTION_YIELD, NO_TRANSACTION = 154, 114
 
@@ -13,12 +13,12 @@ setmetatable(aborted, {__mode = 'k'})
 
 local function raise_aborted(fiber)
     aborted[fiber] = nil
-    errors.raise(TRANSACTION_YIELD, 'Transaction has been aborted by a fiber yield')
+    failure.raise(TRANSACTION_YIELD, 'Transaction has been aborted by a fiber yield')
 end
 
 function transactions.begin(options)
     if options ~= nil and type(options) ~= 'table' then
-        errors.raise(1, 'Illegal parameters, options should be a table')
+        failure.raise(1, 'Illegal parameters, options should be a table')
     end
     functions.begin()
     owner = scheduler.current()
@@ -65,16 +65,26 @@ end
 
 function transactions.savepoint()
     if aborted[scheduler.current()] then raise_aborted(scheduler.current()) end
-    if not functions.is_in_txn() then errors.raise(NO_TRANSACTION, 'No active transaction') end
-    return functions.ask('box.savepoint')
+    if not functions.is_in_txn() then failure.raise(NO_TRANSACTION, 'No active transaction') end
+    return {handle = functions.savepoint()}
 end
 
 function transactions.rollback_to_savepoint(savepoint)
-    if type(savepoint) ~= 'table' and type(savepoint) ~= 'cdata' and type(savepoint) ~= 'number' then
+    if type(savepoint) ~= 'table' or savepoint.handle == nil then
         error('Usage: box.rollback_to_savepoint(savepoint)', 2)
     end
-    return functions.ask('box.rollback_to_savepoint', savepoint)
+    functions.rollback_to_savepoint(savepoint.handle)
 end
+
+local function on_end(name)
+    return function(call, old)
+        if not functions.is_in_txn() then
+            error(('Usage inside a transaction: box.%s([function | nil, [function | nil]])'):format(name), 2)
+        end
+        return functions.ask(name, call, old)
+    end
+end
+transactions.on_commit, transactions.on_rollback = on_end('on_commit'), on_end('on_rollback')
 
 local function finished(ok, ...)
     if not ok then

@@ -1,0 +1,20 @@
+-- Functions that set triggers: `on_replace(new, old)` and others.
+--
+-- Source: Tarantool reference, "Triggers".
+local triggers = {}
+
+local function set(ok, ...)
+    if ok then return ... end
+    error(tostring((...)), 0) -- Tarantool's error is a text
+end
+
+-- Set, replace or delete a trigger by a function of Python, which gets these arguments; the list of triggers without any.
+function triggers.set(ask, new, old)
+    if new == nil and old == nil then return {ask()} end
+    if (new ~= nil and type(new) ~= 'function') or (old ~= nil and type(old) ~= 'function') then
+        error('trigger reset: incorrect arguments', 0)
+    end
+    return set(pcall(ask, new, old))
+end
+
+return triggers
