@@ -1810,3 +1810,22 @@ def apply_request(
     Returns:
         The new row; None if operations are left to Python: those that fail, or concern extension types.
     """
+
+class LuaFunction:
+    """A function of Lua. Its arguments are packed, its results are `Raw`: None for no value, a tuple for several."""
+
+    def __call__(self, *arguments: object) -> object: ...
+
+def lua_attach(
+    box: Box,
+    ask: Callable[[str, list[Any]], object],
+    finished: Callable[[int, object, BaseException | None], object],
+    /,
+) -> None:
+    """Attach Lua code to a box. `ask` carries out rare functions; `finished` hears of calls that have waited."""
+
+def lua_detach() -> None:
+    """Detach Lua code from the box."""
+
+def lua_call(name: str | None, /, *arguments: object) -> object:
+    """Call a function of Lua by name, or evaluate a text without one: its results, or a number while it waits."""

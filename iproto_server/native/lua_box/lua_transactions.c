@@ -80,7 +80,25 @@ static int schema_version_of(lua_State *lua)
 
 /* -- sessions -- */
 
-/* session(): a handle of the current session with its user and its request */
+/* The number of a session. */
+static double id_of(const SessionObject *session)
+{
+    double id = session && session->id ? PyLong_AsDouble(session->id) : 0;
+    PyErr_Clear();
+    return id;
+}
+
+/* session_id() */
+static int session_id(lua_State *lua)
+{
+    LuaCall call = lua_call_begin(lua);
+    double id = lua_attached.sessions ? id_of((SessionObject *)lua_attached.sessions->current) : 0;
+    lua_call_end(&call, Py_NewRef(Py_None));
+    lua_pushnumber(lua, id);
+    return 1;
+}
+
+/* session(): a handle of the current session with its user and its request, and its number */
 static int session(lua_State *lua)
 {
     lua_settop(lua, 0);
@@ -90,9 +108,11 @@ static int session(lua_State *lua)
     PyObject *state = current ? Py_BuildValue("OOK", current, current->credentials, current->sync) : NULL;
     if (!state)
         return lua_call_end(&call, current ? NULL : Py_NewRef(Py_None));
+    double id = id_of(current);
     lua_set_handle(lua, place, state);
     lua_call_end(&call, Py_NewRef(Py_None));
-    return 1;
+    lua_pushnumber(lua, id);
+    return 2;
 }
 
 static void use(PyObject *state)
@@ -152,6 +172,6 @@ static int ask(lua_State *lua)
 const LuaFunction lua_transaction_functions[] = {
     {"begin", begin}, {"commit", commit}, {"rollback", rollback}, {"savepoint", savepoint},
     {"rollback_to_savepoint", rollback_to_savepoint}, {"is_in_txn", is_in_txn},
-    {"schema_version", schema_version_of}, {"session", session}, {"use_session", use_session},
+    {"schema_version", schema_version_of}, {"session", session}, {"session_id", session_id}, {"use_session", use_session},
     {"leave_session", leave_session}, {"ask", ask}, {NULL, NULL},
 };

@@ -13,7 +13,7 @@ from iproto_server.box.clock import Clock
 from iproto_server.box.txn.trigger import Trigger, TriggerList
 from iproto_server.config.config import Config
 from iproto_server.errors import BoxError
-from iproto_server.native._native import SharedState, Traffic
+from iproto_server.native._native import LuaFunction, SharedState, Traffic
 from iproto_server.server.application_errors import procedure_error
 from iproto_server.server.client_connection import ClientConnection
 from iproto_server.server.connection.fair_scheduler import FairScheduler
@@ -130,13 +130,16 @@ class ServerState(SharedState):
     # -- sessions --
 
     def run_triggers(self, session: Session, triggers: TriggerList) -> None:
-        """Run triggers as a session, each as a transaction. Raises BoxError if one raises."""
+        """Run triggers as a session, each of Python as a transaction. Raises BoxError if one raises."""
         for trigger in triggers.functions:
             self._run_trigger(session, trigger)
 
     def _run_trigger(self, session: Session, trigger: Trigger) -> None:
         try:
-            self.box.run(session, trigger)
+            if isinstance(trigger, LuaFunction):
+                self.box.run_as(session, trigger)
+            else:
+                self.box.run(session, trigger)
         except BoxError:
             raise
         except BaseException as error:

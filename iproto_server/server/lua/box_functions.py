@@ -23,9 +23,11 @@ class BoxFunctions:
 
     Parameters:
         box: the database.
+        forget_storage: lets Lua code forget the storage of a session, by its number.
     """
 
-    def __init__(self, box: Box) -> None:
+    def __init__(self, box: Box, forget_storage: Callable[[int], object]) -> None:
+        self._forget_storage = forget_storage
         self._box = box
         self._remote = RemoteCalls(box)
         self._functions: dict[str, Callable[[list[Any]], object]] = {
@@ -37,6 +39,7 @@ class BoxFunctions:
             "session_su": self._act_as,
             "cfg_values": lambda arguments: dict(box.cfg),
             "is_read_only": lambda arguments: box.is_read_only,
+            "keep_storage": self._keep_storage,
             "describe_sequence": self._describe_sequence,
             "on_commit": lambda arguments: box.on_commit(arguments[0]),
             "on_rollback": lambda arguments: box.on_rollback(arguments[0]),
@@ -87,6 +90,21 @@ class BoxFunctions:
         if own is not None:
             return own(index, rest)
         return INDEX_METHODS[method](index, lua_value(rest))
+
+    def _keep_storage(self, arguments: list[Any]) -> bool:
+        """Let Lua code forget the storage of a session at its end. Returns whether the session is open."""
+        session_id = arguments[0]
+        sessions = self._box.session.sessions
+        session = sessions.get(session_id)
+        if session is None:
+            return False
+
+        def ended() -> None:
+            if session_id not in sessions:
+                self._forget_storage(session_id)
+
+        session.on_close[self] = ended
+        return True
 
     def _act_as(self, arguments: list[Any]) -> None:
         """Give the current session the rights of another user, until Lua code takes them back."""

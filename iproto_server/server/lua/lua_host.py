@@ -48,8 +48,11 @@ class LuaHost:
             box: the database, which is recovered.
         """
         self._box = box
-        self._functions = BoxFunctions(box)
+        self._functions = BoxFunctions(
+            box, lambda session_id: self.runtime.call(self._forget_storage, session_id)
+        )
         lua_attach(box, self._functions.ask, self._finished)
+        self._forget_storage: Function = self.runtime.require("internal.box.storages")[b"forget"]
         spaces = self.runtime.require("internal.box.space")
         refresh: Function = spaces[b"refresh"]
         self.runtime.call(spaces[b"refresh_all"])

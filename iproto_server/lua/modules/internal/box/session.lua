@@ -2,7 +2,8 @@
 --
 -- Source: Tarantool reference, "Submodule box.session".
 local functions = require('internal.box.functions')
-local triggers = require('internal.box.triggers')
+local in_fibers = require('internal.box.fiber_triggers')
+local storages = require('internal.box.storages')
 
 local session = {}
 
@@ -13,7 +14,7 @@ end
 
 for _, name in ipairs{'on_connect', 'on_disconnect', 'on_auth'} do
     session[name] = function(...)
-        return triggers.set(function(...) return functions.ask('session', name, ...) end, ...)
+        return in_fibers.set(function(...) return functions.ask('session', name, ...) end, ...)
     end
 end
 
@@ -33,22 +34,10 @@ function session.su(user, call, ...)
     return back(pcall(call, ...))
 end
 
--- Tables of sessions by number, which go with the sessions.
-local storages = {}
-
-function session.forget(id)
-    storages[id] = nil
-end
+session.id = functions.session_id
 
 return setmetatable(session, {
     __index = function(_, name)
-        if name ~= 'storage' then return nil end
-        local id = session.id()
-        local storage = storages[id]
-        if not storage then
-            storage = {}
-            storages[id] = storage
-        end
-        return storage
+        if name == 'storage' then return storages.of(functions.session_id()) end
     end,
 })

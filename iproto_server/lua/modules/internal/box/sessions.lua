@@ -1,6 +1,7 @@
 -- Fibers act as the sessions in which they began to wait.
 local scheduler = require('internal.fibers.scheduler')
 local functions = require('internal.box.functions')
+local storages = require('internal.box.storages')
 local transactions = require('internal.box.transactions')
 
 -- Whether the code that runs acts as the session of a client.
@@ -8,7 +9,10 @@ scheduler.is_in_session = false
 
 function scheduler.on_suspend(fiber)
     transactions.interrupt(fiber)
-    if scheduler.is_in_session then fiber.session = functions.session() end
+    if scheduler.is_in_session then
+        local handle, id = functions.session()
+        fiber.session, fiber.session_storage = handle, storages.of(id)
+    end
 end
 
 function scheduler.on_resume(fiber)
@@ -18,7 +22,7 @@ function scheduler.on_resume(fiber)
     end
 end
 
-function scheduler.on_pause(fiber)
+function scheduler.on_pause()
     if scheduler.is_in_session then
         functions.leave_session()
         scheduler.is_in_session = false
