@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import gc
 import logging
 from collections.abc import Callable, Iterator, Sequence
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from iproto_server.app import Application
 from iproto_server.box.memtx.memory_budget import budget
+from iproto_server.config.address import Address
 from iproto_server.config.config import Config, ConfigError
 from iproto_server.descriptors import spare
 from iproto_server.errors import BoxError, ErrorCode
@@ -196,6 +198,23 @@ class Server(ServedDatabase):
         self._box_stat.start()
         self._start_graphite()
         self.has_started = True
+
+    async def listen_on(self, addresses: tuple[Address, ...]) -> None:
+        """Accept connections on these addresses in place of those of the option `listen`.
+
+        Parameters:
+            addresses: the addresses, none of them with TLS.
+
+        Raises:
+            OSError: an address cannot be used; there is none then.
+        """
+        state = self.state
+        self.listeners.stop_listening(state.config.listen)
+        state.config = dataclasses.replace(state.config, listen=())
+        del self.box.listen[:]
+        for address in addresses:
+            self.box.listen.append(await self.listeners.listen(address, state, Connection))
+        state.config = dataclasses.replace(state.config, listen=addresses)
 
     def _serve_operators(self) -> None:
         """Let clients call the procedures for operators."""

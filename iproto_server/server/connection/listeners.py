@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import ssl
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from iproto_server.config.address import Address
 from iproto_server.config.config import Config, ConfigError
@@ -86,6 +86,16 @@ class Listeners:
         self._listeners[address].append(listener)
         logger.info("listening on %s%s%s", listener.address, ", TLS" if context else "", suffix)
         return listener.address
+
+    def stop_listening(self, addresses: Iterable[Address]) -> None:
+        """Accept no more connections on some addresses; those that are open stay.
+
+        Parameters:
+            addresses: the addresses as they were given to `listen`.
+        """
+        for address in addresses:
+            for listener in self._listeners.pop(address, ()):
+                listener.close()
 
     def close(self) -> None:
         """Accept no more connections."""

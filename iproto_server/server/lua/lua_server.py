@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any
 
 from iproto_server.app import Application
 from iproto_server.codec import msgpack as codec
 from iproto_server.config.config import Config
-from iproto_server.errors import BoxError
+from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.server.lua.box_cfg import with_box_cfg
 from iproto_server.server.lua.lua_host import LuaHost
 from iproto_server.server.server import Server
@@ -51,26 +51,39 @@ class LuaServer:
         self._applications = applications
         self._tasks: set[asyncio.Task[None]] = set()
         self.server: Server | None = None
-        self.host = LuaHost(loop, {"start_box": self._start, **functions})
+        self.host = LuaHost(loop, {"start_box": self._start, "listen": self._listen, **functions})
         self.host.runtime.require("internal.box.load")
 
     def _start(self, answer: Answer, packed: bytes) -> None:
         """Start the server with the packed options of `box.cfg`, and answer Lua's fiber."""
-        task = self._loop.create_task(self._start_and_answer(answer, codec.unpack(packed)))
+        self._answer_after(answer, self.start(codec.unpack(packed)))
+
+    def _listen(self, answer: Answer, packed: bytes) -> None:
+        """Listen on other addresses: the packed option `listen` of `box.cfg`."""
+        self._answer_after(answer, self._listen_on(codec.unpack(packed)))
+
+    async def _listen_on(self, given: object) -> None:
+        config = with_box_cfg(Config(listen=()), {"listen": given})
+        assert self.server is not None
+        await self.server.listen_on(config.listen)
+
+    def _answer_after(self, answer: Answer, work: Coroutine[Any, Any, None]) -> None:
+        task = self._loop.create_task(self._answered(answer, work))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _start_and_answer(self, answer: Answer, options: Mapping[str, Any]) -> None:
+    async def _answered(self, answer: Answer, work: Coroutine[Any, Any, None]) -> None:
+        """Do some work, and answer Lua's fiber."""
         try:
-            await self.start(options)
+            await work
         except BoxError as error:
             logger.debug("box.cfg failed", exc_info=error)
-            answer(False, error.message.encode("utf-8", "surrogateescape"))
-        except Exception as error:  # noqa: BLE001  # Lua's code handles it, or ends with it
+            answer(True, False, error.code, error.message.encode("utf-8", "surrogateescape"))
+        except Exception as error:  # Lua code handles it, or ends with it
             logger.debug("box.cfg failed", exc_info=error)
-            answer(False, str(error).encode())
+            answer(True, False, int(ErrorCode.SYSTEM), str(error).encode("utf-8", "surrogateescape"))
         else:
-            answer(True)
+            answer(True, True)
 
     async def start(self, options: Mapping[str, Any]) -> None:
         """Start the server.

@@ -2,7 +2,6 @@
 --
 -- Source: Tarantool reference, "Module box".
 local _, host = ...
-local scheduler = require('internal.fibers.scheduler')
 local functions = require('internal.box.functions')
 local transactions = require('internal.box.transactions')
 local plain = require('internal.box.plain')
@@ -44,7 +43,14 @@ end
 
 local function configure_again(_, options)
     if options == nil then return end
-    functions.ask('box.cfg', options)
+    local others = {}
+    for name, value in pairs(options) do
+        if name ~= 'listen' or value == box.cfg.listen then others[name] = value end
+    end
+    if next(others) ~= nil then functions.ask('box.cfg', others) end
+    if options.listen ~= nil and options.listen ~= box.cfg.listen then
+        plain.await(host.listen, encode(options.listen))
+    end
     for name, value in pairs(configured_values()) do rawset(box.cfg, name, value) end
 end
 
@@ -70,9 +76,9 @@ function box.cfg(options)
     if is_starting then error('box.cfg is running in another fiber', 2) end
     is_starting = true
     local packed = encode(setmetatable(table.copy(options or {}), {__serialize = 'map'}))
-    local ok, why = pcall(scheduler.await, host.start_box, packed)
+    local ok, why = pcall(plain.await, host.start_box, packed)
     is_starting = false
-    if not ok then error(why, 2) end
+    if not ok then error(why, 0) end
     fill()
     rawset(box, 'cfg', setmetatable(configured_values(), {__call = configure_again}))
 end
