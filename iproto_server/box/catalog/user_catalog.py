@@ -49,6 +49,7 @@ class UserCatalog:
     Attributes:
         functions: the functions by name.
         sql_builtins: the names of SQL's built-in functions.
+        on_function_change: called with the name of a function that is new, changed or gone.
         setuid: the owners' user ids of functions that run with their owner's privileges, by name.
     """
 
@@ -59,6 +60,7 @@ class UserCatalog:
         self.functions: dict[str, Function] = {}
         self.sql_builtins: Collection[str] = ()
         self.setuid: dict[str, int] = {}
+        self.on_function_change: Callable[[str], object] = lambda name: None
 
     # -- loading --
 
@@ -280,6 +282,9 @@ class UserCatalog:
             self.functions[after.name] = after
             if after.setuid:
                 self.setuid[after.name] = after.owner
+        changed = after or before
+        if changed is not None:
+            self.on_function_change(changed.name)
 
 
 def _check_user(row: list[Any]) -> None:

@@ -185,7 +185,7 @@ class RemoteCalls:
         self._box.schema.user.create(argument(arguments, 0), **given)
 
     def _create_function(self, arguments: list[Any]) -> None:
-        given = options(arguments, 1, {"setuid": bool, "if_not_exists": bool, "language": str})
+        given = options(arguments, 1, _FUNCTION_OPTIONS)
         self._box.schema.func.create(argument(arguments, 0), **given)
 
 
@@ -217,6 +217,12 @@ def _calls_of(prefix: str, principals: Users | Roles) -> dict[str, Call]:
         f"{prefix}.revoke": revoke,
     }
 
+
+_FUNCTION_OPTIONS: dict[str, Types] = {
+    **dict.fromkeys(("setuid", "if_not_exists", "is_deterministic", "is_sandboxed", "is_multikey"), bool),
+    **dict.fromkeys(("language", "body", "returns", "aggregate", "comment"), str),
+    **dict.fromkeys(("param_list", "exports"), TABLE),
+}
 
 _SPACE_OPTIONS: dict[str, Types] = {
     "if_not_exists": bool,

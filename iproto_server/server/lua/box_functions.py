@@ -9,6 +9,7 @@ from iproto_server.box import Box, Tuple
 from iproto_server.box.api.lua_arguments import argument, lua_value
 from iproto_server.box.api.space import Space
 from iproto_server.box.api.space_index import Index
+from iproto_server.box.catalog.system_space_ids import FUNC
 from iproto_server.box.lua_calls.calls import RemoteCalls
 from iproto_server.box.lua_calls.sequence import describe_sequence
 from iproto_server.box.lua_calls.space import INDEX_METHODS, SPACE_METHODS, describe_space
@@ -23,11 +24,10 @@ class BoxFunctions:
 
     Parameters:
         box: the database.
-        forget_storage: lets Lua code forget the storage of a session, by its number.
     """
 
-    def __init__(self, box: Box, forget_storage: Callable[[int], object]) -> None:
-        self._forget_storage = forget_storage
+    def __init__(self, box: Box) -> None:
+        self._forget_storage: Callable[[int], object] = lambda session_id: None
         self._box = box
         self._remote = RemoteCalls(box)
         self._functions: dict[str, Callable[[list[Any]], object]] = {
@@ -40,6 +40,9 @@ class BoxFunctions:
             "cfg_values": lambda arguments: dict(box.cfg),
             "is_read_only": lambda arguments: box.is_read_only,
             "keep_storage": self._keep_storage,
+            "describe_function": self._describe_function,
+            "function_names": lambda arguments: list(box.catalog.users.functions),
+            "set_hooks": self._set_hooks,
             "describe_sequence": self._describe_sequence,
             "on_commit": lambda arguments: box.on_commit(arguments[0]),
             "on_rollback": lambda arguments: box.on_rollback(arguments[0]),
@@ -71,6 +74,21 @@ class BoxFunctions:
             return None
         return describe_space(self._box.space[space_id])
 
+    def _describe_function(self, arguments: list[Any]) -> object:
+        function = self._box.catalog.users.functions.get(arguments[0])
+        rows = [] if function is None else self._box.catalog.rows(FUNC, 0, [function.id])
+        if not rows:
+            return None
+        [row] = rows
+        names = self._box.catalog.spaces[FUNC].format.names
+        described = {name: row[number] for name, number in names.items() if number < len(row)}
+        return {
+            **{name: described[name] for name in _SHOWN_OF_FUNCTIONS if name in described},
+            "setuid": bool(described["setuid"]),
+            "is_multikey": bool(described.get("opts", {}).get("is_multikey")),
+            "exports": {"lua": "LUA" in described["exports"], "sql": "SQL" in described["exports"]},
+        }
+
     def _describe_sequence(self, arguments: list[Any]) -> object:
         name = arguments[0]
         return describe_sequence(self._box.sequence[name]) if name in self._box.sequence else None
@@ -90,6 +108,14 @@ class BoxFunctions:
         if own is not None:
             return own(index, rest)
         return INDEX_METHODS[method](index, lua_value(rest))
+
+    def _set_hooks(self, arguments: list[Any]) -> None:
+        """Call functions of Lua whenever something has changed: their names, and the functions."""
+        hooks = dict(zip(arguments[0], arguments[1:], strict=True))
+        self._forget_storage = hooks["storage"]
+        self._box.catalog.on_space_change = hooks["space"]
+        self._box.catalog.users.on_function_change = hooks["function"]
+        self._box.watch("box.status", lambda key, value: hooks["read_only"]())
 
     def _keep_storage(self, arguments: list[Any]) -> bool:
         """Let Lua code forget the storage of a session at its end. Returns whether the session is open."""
@@ -114,6 +140,11 @@ class BoxFunctions:
     def _of_session(self, arguments: list[Any]) -> object:
         method, *rest = arguments
         return _set_trigger(getattr(self._box.session, method), rest)
+
+
+_SHOWN_OF_FUNCTIONS: Final = (
+    "id", "name", "language", "body", "returns", "param_list", "is_deterministic", "is_sandboxed", "comment", "aggregate"
+)
 
 
 def _set_trigger(set_trigger: Function, arguments: list[Any]) -> object:

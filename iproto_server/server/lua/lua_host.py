@@ -48,17 +48,9 @@ class LuaHost:
             box: the database, which is recovered.
         """
         self._box = box
-        self._functions = BoxFunctions(
-            box, lambda session_id: self.runtime.call(self._forget_storage, session_id)
-        )
+        self._functions = BoxFunctions(box)
         lua_attach(box, self._functions.ask, self._finished)
-        self._forget_storage: Function = self.runtime.require("internal.box.storages")[b"forget"]
-        spaces = self.runtime.require("internal.box.space")
-        refresh: Function = spaces[b"refresh"]
-        self.runtime.call(spaces[b"refresh_all"])
-        notify: Function = self.runtime.require("internal.box.state")[b"ctl"][b"notify"]
-        box.watch("box.status", lambda key, value: self.runtime.call(notify))
-        box.catalog.on_space_change = lambda space_id: self.runtime.call(refresh, space_id)
+        self.runtime.require("internal.box.hooks")
 
     def serve(self, calls: Calls) -> None:
         """Let clients call functions of Lua, and evaluate texts."""

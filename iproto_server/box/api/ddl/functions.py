@@ -5,6 +5,7 @@ Source: Tarantool reference, "box.schema.func".
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -34,7 +35,21 @@ class Functions:
         return self._id(name) is not None
 
     def create(
-        self, name: str, *, setuid: bool = False, if_not_exists: bool = False, language: str = "LUA"
+        self,
+        name: str,
+        *,
+        setuid: bool = False,
+        if_not_exists: bool = False,
+        language: str = "LUA",
+        body: str = "",
+        is_deterministic: bool = False,
+        is_sandboxed: bool = False,
+        is_multikey: bool = False,
+        param_list: Sequence[str] = (),
+        returns: str = "any",
+        aggregate: str = "none",
+        exports: Sequence[str] = ("LUA",),
+        comment: str = "",
     ) -> None:
         """Register a procedure's name, so that privileges on it can be granted.
 
@@ -42,7 +57,11 @@ class Functions:
             name: the name that clients call.
             setuid: run it with the rights of its owner, the present caller.
             if_not_exists: do nothing if the function exists.
-            language: stored for Tarantool; procedures are always Python.
+            language: "LUA", for functions of Python, too, or "C".
+            body: the text of a function of Lua; without Lua it is stored only.
+            is_deterministic, is_multikey: stored for functional indexes.
+            is_sandboxed: whether the body sees a part of Lua's globals only.
+            param_list, returns, aggregate, exports, comment: stored for SQL.
 
         Raises:
             BoxError: FUNCTION_EXISTS (52), ACCESS_DENIED (42).
@@ -58,8 +77,9 @@ class Functions:
         )
         rows = box.catalog.writable(system.FUNC)
         function_id = box.catalog.next_id(system.FUNC)
-        row: list[Any] = [function_id, self._box.session.euid(), name, int(setuid), language.upper(), ""]
-        row += ["function", [], "any", "none", "none", False, False, True, ["LUA"], {}, ""]
+        row: list[Any] = [function_id, self._box.session.euid(), name, int(setuid), language.upper(), body]
+        row += ["function", list(param_list), returns, aggregate, "none", is_deterministic, is_sandboxed, True]
+        row += [list(exports), {"is_multikey": True} if is_multikey else {}, comment]
         now = datetime.now().strftime("%Y-%m-%d %H:%M:%S")
         rows.insert(rows.row(with_later_fields([*row, now, now], rows.format)))
 

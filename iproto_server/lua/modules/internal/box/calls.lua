@@ -4,6 +4,7 @@
 local scheduler = require('internal.fibers.scheduler')
 local functions = require('internal.box.functions')
 local transactions = require('internal.box.transactions')
+local stored = require('internal.box.stored')
 local failure = require('internal.box.failure')
 
 local WAITS, RETURNED, FAILED = 0, 1, 2
@@ -28,6 +29,8 @@ end
 
 -- The function of that name, and the object whose method it is.
 local function find(name)
+    local body = stored.body(name)
+    if body then return body end
     local parts = parts_of(name)
     local value, object = _G, nil
     for place = 1, #parts do
@@ -87,6 +90,14 @@ function calls.enter(name, ...)
     if type(call) == 'table' then return run(getmetatable(call).__call, call, ...) end
     if object ~= nil then return run(call, object, ...) end
     return run(call, ...)
+end
+
+-- Call a function by name in the running fiber.
+function calls.invoke(name, ...)
+    local call, object = find(name)
+    if not call then failure.raise(NO_SUCH_PROC, ("Procedure '%s' is not defined"):format(name)) end
+    if object ~= nil then return call(object, ...) end
+    return call(...)
 end
 
 -- Whether there is a function of that name.

@@ -14,6 +14,13 @@ function failure.illegal(message)
     failure.raise(1, 'Illegal parameters, ' .. message)
 end
 
+-- The results of `pcall`; an error is raised as an object.
+function failure.converted(ok, ...)
+    if ok then return ... end
+    local value = ...
+    error(errors.is(value) and value or errors.new_error(PROC_LUA, tostring(value)), 0)
+end
+
 function failure.timed_out()
     error(errors.new_error(nil, 'timed out', 'TimedOut'), 0)
 end

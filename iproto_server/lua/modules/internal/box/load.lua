@@ -21,7 +21,7 @@ end
 
 -- What there is after `box.cfg` only.
 local later = {
-    'space', 'schema', 'sequence', 'session', 'info', 'stat', 'slab', 'runtime', 'snapshot', 'once', 'ctl', 'backup',
+    'space', 'schema', 'func', 'sequence', 'session', 'info', 'stat', 'slab', 'runtime', 'snapshot', 'once', 'ctl', 'backup',
     'broadcast', 'watch', 'on_commit', 'on_rollback',
 }
 local is_later = {}
@@ -58,6 +58,7 @@ local function fill()
     box.space = spaces.all
     box.schema = require('internal.box.schema')
     box.session = require('internal.box.session')
+    box.func = require('internal.box.stored').by_name
     box.sequence = require('internal.box.sequence')
     box.once = require('internal.box.once')
     local state = require('internal.box.state')
