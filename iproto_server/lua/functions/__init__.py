@@ -16,6 +16,7 @@ from iproto_server.lua.functions import (
     file,
     identifier,
     process,
+    tuple_operations,
     unicode_text,
 )
 
@@ -30,6 +31,7 @@ FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
     **file.FUNCTIONS,
     **identifier.FUNCTIONS,
     **process.FUNCTIONS,
+    **tuple_operations.FUNCTIONS,
     **unicode_text.FUNCTIONS,
 }
 """All of them, by name."""

@@ -16,7 +16,7 @@ enum {
     LUA_KEPT_SERIALIZE,              /* the text `__serialize` */
     LUA_KEPT_TUPLE,                  /* the type of tuples */
     LUA_KEPT_TUPLE_METHODS,
-    LUA_KEPT_FORMATS,                /* tables of fields' numbers by name, by the number of a tuple's format */
+    LUA_KEPT_FORMATS, LUA_KEPT_NAMES, /* tables of fields' numbers by name, and packed names, by the number of a format */
     LUA_KEPT_ENCODING,               /* two LuaEncodings as cdata: of the module msgpack, and of rows */
     LUA_KEPT_TUPLE_ENCODING,
     LUA_KEPT_NEW_ERROR,              /* makes a box.error of a code, a message and the name of a type */
@@ -38,6 +38,7 @@ typedef struct {
     int32_t sparse_ratio, sparse_safe, max_depth; /* a negative sparse_safe is none */
     uint8_t sparse_convert, deep_as_nil, invalid_as_nil, invalid_numbers, load_metatables, use_tostring;
     uint8_t save_metatables;
+    uint8_t in_order; /* for lua_decode_ordered */
 } LuaEncoding;
 
 /* Why a value cannot be packed. */
@@ -84,6 +85,8 @@ const LuaEncoding *lua_tuple_encoding(lua_State *lua);
  * Lua, as of a lack of memory. */
 Position lua_decode(lua_State *lua, Position at, Position end);
 Position lua_decode_with(lua_State *lua, Position at, Position end, const LuaEncoding *encoding);
+/* The same with maps as tables of their keys and values, one behind the other, and extensions as nil. */
+Position lua_decode_ordered(lua_State *lua, Position at, Position end);
 
 /* lua_msgpack.c: a table of the functions of the module with some options */
 int lua_msgpack_functions(lua_State *lua);

@@ -28,6 +28,7 @@ static inline int lua_upvalueindex(int number)
     FUNCTION(int, lua_gettop, (lua_State *))                                   \
     FUNCTION(void, lua_settop, (lua_State *, int))                             \
     FUNCTION(void, lua_pushvalue, (lua_State *, int))                          \
+    FUNCTION(void, lua_replace, (lua_State *, int))                            \
     FUNCTION(int, lua_checkstack, (lua_State *, int))                          \
     FUNCTION(int, lua_type, (lua_State *, int))                                \
     FUNCTION(const char *, lua_typename, (lua_State *, int))                   \

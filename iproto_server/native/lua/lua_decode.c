@@ -63,8 +63,18 @@ static Position push_array(lua_State *lua, Position at, Position end, uint64_t c
     return at;
 }
 
+static Position push_ordered(lua_State *lua, Position at, Position end, uint64_t pairs, const LuaEncoding *encoding)
+{
+    at = push_array(lua, at, end, 2 * pairs, encoding);
+    lua_push_kept(lua, LUA_KEPT_MAP_MT);
+    lua_setmetatable(lua, -2);
+    return at;
+}
+
 static Position push_map(lua_State *lua, Position at, Position end, uint64_t pairs, const LuaEncoding *encoding)
 {
+    if (encoding->in_order)
+        return push_ordered(lua, at, end, pairs, encoding);
     lua_createtable(lua, 0, (int)pairs);
     for (; pairs; pairs--) {
         at = lua_decode_with(lua, at, end, encoding);
@@ -102,6 +112,8 @@ static Position push_sized(lua_State *lua, Position at, Position end, const LuaE
     int is_text = (first & 0xe0) == 0xa0 || (first >= 0xd9 && first <= 0xdb) || (first >= 0xc4 && first <= 0xc6);
     if (is_text)
         lua_pushlstring(lua, (const char *)body, size);
+    else if (encoding->in_order)
+        lua_push_kept(lua, LUA_KEPT_NULL);
     else
         push_extension(lua, body, size);
     return body + size;
@@ -134,4 +146,10 @@ Position lua_decode_with(lua_State *lua, Position at, Position end, const LuaEnc
 Position lua_decode(lua_State *lua, Position at, Position end)
 {
     return lua_decode_with(lua, at, end, lua_msgpack_encoding(lua));
+}
+
+Position lua_decode_ordered(lua_State *lua, Position at, Position end)
+{
+    static const LuaEncoding encoding = {.save_metatables = 1, .in_order = 1};
+    return lua_decode_with(lua, at, end, &encoding);
 }

@@ -22,6 +22,7 @@ static const struct {
     {"tuple", LUA_KEPT_TUPLE},
     {"tuple_methods", LUA_KEPT_TUPLE_METHODS},
     {"formats", LUA_KEPT_FORMATS},
+    {"names", LUA_KEPT_NAMES},
     {"encoding", LUA_KEPT_ENCODING},
     {"tuple_encoding", LUA_KEPT_TUPLE_ENCODING},
     {"new_error", LUA_KEPT_NEW_ERROR},

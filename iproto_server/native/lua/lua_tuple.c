@@ -1,14 +1,7 @@
 /* Tuples as values of Lua: cdata of the type `struct tuple`, which has a row, and the number of the format that names its
  * fields.
  */
-#include "../native.h"
-
-typedef struct {
-    uint32_t size, format;
-    uint8_t row[];
-} LuaTuple;
-
-/* -- for other compiled code -- */
+#include "lua_tuple.h"
 
 void lua_push_tuple(lua_State *lua, const void *row, size_t size, uint32_t format)
 {
@@ -22,12 +15,25 @@ void lua_push_tuple(lua_State *lua, const void *row, size_t size, uint32_t forma
     memcpy(tuple->row, row, size);
 }
 
-static const LuaTuple *tuple_at(lua_State *lua, int place)
+const LuaTuple *tuple_at(lua_State *lua, int place)
 {
     if (lua_type(lua, place) != LUA_TCDATA)
         return NULL;
     const LuaTuple *tuple = lua_topointer(lua, place);
     return lua_cdata_type(tuple) == lua_types.tuple ? tuple : NULL;
+}
+
+const LuaTuple *tuple_check(lua_State *lua, int place)
+{
+    const LuaTuple *tuple = tuple_at(lua, place);
+    if (!tuple) {
+        char text[100];
+        int type = lua_type(lua, place);
+        const char *found = type == LUA_TNONE ? "no value" : lua_typename(lua, type);
+        snprintf(text, sizeof text, "Invalid argument #%d (box.tuple expected, got %s)", place, found);
+        lua_raise_text(lua, text);
+    }
+    return tuple;
 }
 
 const uint8_t *lua_tuple_data(lua_State *lua, int place, size_t *size)
@@ -41,31 +47,34 @@ const uint8_t *lua_tuple_data(lua_State *lua, int place, size_t *size)
 
 /* -- fields -- */
 
-/* The position of a field, whose number is from 1; NULL if there is none. */
-static Position position_of(const LuaTuple *tuple, double number)
+uint32_t tuple_count(const LuaTuple *tuple)
 {
-    uint32_t count;
-    Position end = tuple->row + tuple->size, at = msgpack_array(tuple->row, end, &count);
-    if (!at || !(number >= 1 && number < (double)count + 1))
-        return NULL;
-    for (uint32_t before = (uint32_t)number - 1; at && before; before--)
+    uint32_t count = 0;
+    msgpack_array(tuple->row, tuple->row + tuple->size, &count);
+    return count;
+}
+
+Position tuple_skip(Position at, Position end, uint32_t count)
+{
+    for (; at && count; count--)
         at = msgpack_skip(at, end);
     return at;
 }
 
-/* Push a field, nil if there is none. */
-static int push_field(lua_State *lua, const LuaTuple *tuple, double number)
+/* A number of C, as LuaJIT converts it for functions of C. */
+static uint32_t as_unsigned(double number)
 {
-    Position at = position_of(tuple, number);
-    if (at)
-        lua_decode(lua, at, tuple->row + tuple->size);
-    else
-        lua_pushnil(lua);
-    return 1;
+    return number > -9223372036854775808.0 && number < 9223372036854775808.0 ? (uint32_t)(int64_t)number : 0;
 }
 
-/* The number of the field that the tuple's format gives the name at a place of the stack; 0 if it gives it to none. */
-static double named_field(lua_State *lua, const LuaTuple *tuple, int name)
+Position tuple_field(const LuaTuple *tuple, double number)
+{
+    uint32_t count, place = as_unsigned(number - 1);
+    Position end = tuple->row + tuple->size, at = msgpack_array(tuple->row, end, &count);
+    return at && place < count ? tuple_skip(at, end, place) : NULL;
+}
+
+double tuple_named_field(lua_State *lua, const LuaTuple *tuple, int name)
 {
     if (!tuple->format)
         return 0;
@@ -84,17 +93,30 @@ static double named_field(lua_State *lua, const LuaTuple *tuple, int name)
 
 /* -- functions for Lua -- */
 
-/* tuple_index(tuple, key): a field by its number or name; else a method */
+static int push_value(lua_State *lua, const LuaTuple *tuple, Position at)
+{
+    if (at)
+        lua_decode(lua, at, tuple->row + tuple->size);
+    else
+        lua_pushnil(lua);
+    return 1;
+}
+
+/* tuple_index(tuple, key): a field by its number, name or path; else a method. A field that is nil is found by its number
+ * only. */
 static int index_tuple(lua_State *lua)
 {
     const LuaTuple *tuple = tuple_at(lua, 1);
     int type = lua_type(lua, 2);
     if (tuple && type == LUA_TNUMBER)
-        return push_field(lua, tuple, lua_tonumber(lua, 2));
+        return push_value(lua, tuple, tuple_field(tuple, lua_tonumber(lua, 2)));
     if (tuple && type == LUA_TSTRING) {
-        double number = named_field(lua, tuple, 2);
-        if (number)
-            return push_field(lua, tuple, number);
+        size_t size;
+        double number = tuple_named_field(lua, tuple, 2);
+        const char *path = lua_tolstring(lua, 2, &size);
+        Position at = number ? tuple_field(tuple, number) : tuple_path(lua, tuple, path, size);
+        if (at && *at != 0xc0)
+            return push_value(lua, tuple, at);
     }
     lua_push_kept(lua, LUA_KEPT_TUPLE_METHODS);
     lua_pushvalue(lua, 2);
@@ -102,14 +124,52 @@ static int index_tuple(lua_State *lua)
     return 1;
 }
 
+/* tuple_field(tuple, number): the field and true; nothing if there is none */
+static int get_field(lua_State *lua)
+{
+    const LuaTuple *tuple = tuple_check(lua, 1);
+    Position at = tuple_field(tuple, lua_tonumber(lua, 2));
+    if (!at)
+        return 0;
+    push_value(lua, tuple, at);
+    lua_pushboolean(lua, 1);
+    return 2;
+}
+
 /* tuple_length(tuple): the number of fields */
 static int count_fields(lua_State *lua)
 {
-    const LuaTuple *tuple = tuple_at(lua, 1);
-    uint32_t count = 0;
-    if (tuple)
-        msgpack_array(tuple->row, tuple->row + tuple->size, &count);
-    lua_pushnumber(lua, count);
+    lua_pushnumber(lua, tuple_count(tuple_check(lua, 1)));
+    return 1;
+}
+
+/* tuple_size(tuple): the number of bytes */
+static int size_of(lua_State *lua)
+{
+    lua_pushnumber(lua, tuple_check(lua, 1)->size);
+    return 1;
+}
+
+/* tuple_row(tuple): the packed fields */
+static int row_of(lua_State *lua)
+{
+    const LuaTuple *tuple = tuple_check(lua, 1);
+    lua_pushlstring(lua, (const char *)tuple->row, tuple->size);
+    return 1;
+}
+
+/* tuple_format(tuple): the number of its format */
+static int format_of(lua_State *lua)
+{
+    lua_pushnumber(lua, tuple_check(lua, 1)->format);
+    return 1;
+}
+
+/* tuple_equal(tuple, other): whether they have the same bytes */
+static int are_equal(lua_State *lua)
+{
+    const LuaTuple *tuple = tuple_check(lua, 1), *other = tuple_check(lua, 2);
+    lua_pushboolean(lua, tuple->size == other->size && !memcmp(tuple->row, other->row, tuple->size));
     return 1;
 }
 
@@ -138,9 +198,43 @@ static int make_tuple(lua_State *lua)
     return done ? lua_packing_push(lua, &packing, push_new) : lua_packing_raise(lua, &packing, &failure);
 }
 
+/* tuple_of(row, format): a tuple of a row, which is a packed array, with the number of a format */
+static int tuple_of(lua_State *lua)
+{
+    size_t size;
+    uint32_t count;
+    const char *row = lua_tolstring(lua, 1, &size);
+    Position start = (Position)row;
+    if (!row || !msgpack_array(start, start + size, &count) || msgpack_skip(start, start + size) != start + size)
+        return lua_raise_text(lua, "tuple_of() takes a packed array and the number of a format");
+    lua_push_tuple(lua, row, size, (uint32_t)lua_tonumber(lua, 2));
+    return 1;
+}
+
+/* tuple_in_order(tuple): the fields, where a map is a table of its keys and values, one behind the other, and extensions are
+ * nil */
+static int in_order(lua_State *lua)
+{
+    const LuaTuple *tuple = tuple_check(lua, 1);
+    lua_decode_ordered(lua, tuple->row, tuple->row + tuple->size);
+    return 1;
+}
+
 const LuaFunction lua_tuple_functions[] = {
+    {"tuple_equal", are_equal},
+    {"tuple_field", get_field},
+    {"tuple_format", format_of},
+    {"tuple_in_order", in_order},
     {"tuple_index", index_tuple},
+    {"tuple_iterator", tuple_iterator},
     {"tuple_length", count_fields},
     {"tuple_new", make_tuple},
+    {"tuple_of", tuple_of},
+    {"tuple_row", row_of},
+    {"tuple_size", size_of},
+    {"tuple_slice", tuple_slice},
+    {"tuple_table", tuple_table},
+    {"tuple_transform", tuple_transform_fields},
+    {"tuple_update", tuple_update},
     {NULL, NULL},
 };

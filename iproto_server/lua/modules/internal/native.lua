@@ -10,13 +10,30 @@ local open, why = package.loadlib(host.compiled_module(), 'luaopen_iproto')
 if not open then error('the compiled module cannot be loaded into Lua: ' .. tostring(why), 0) end
 local native = open()
 
--- Formats of tuples: tables of fields' numbers from 1 by name.
-native.formats = {}
+-- Formats of tuples by their numbers: tables of fields' numbers from 1 by name, and packed lists of names.
+native.formats, native.names = {}, {}
 native.tuple_methods = {}
+native.array_mt = serializer.array_mt
 native.tuple_t = ffi.typeof('struct tuple')
 native.options_t = ffi.typeof('struct msgpack_options')
 -- Options of the module msgpack, and those of rows, which are never maps.
 native.encoding, native.tuple_encoding = native.options_t(), native.options_t()
+
+-- Let compiled code know options of a serializer, with another `encode_sparse_ratio` if it is given.
+function native.set_options(compiled, options, sparse_ratio)
+    for _, name in ipairs{
+        'encode_max_depth', 'encode_sparse_convert', 'encode_deep_as_nil', 'encode_invalid_as_nil',
+        'encode_invalid_numbers', 'encode_load_metatables', 'encode_use_tostring', 'decode_save_metatables',
+    } do
+        compiled[name] = options[name]
+    end
+    compiled.encode_sparse_ratio = sparse_ratio or options.encode_sparse_ratio
+    compiled.encode_sparse_safe = options.encode_sparse_safe == math.huge and -1 or options.encode_sparse_safe
+end
+
+local defaults = serializer.new_module()
+native.set_options(native.encoding, defaults)
+native.set_options(native.tuple_encoding, defaults, 0)
 local extensions = require('internal.msgpack.extensions')
 
 local a_tuple = native.tuple_t(3)
@@ -36,7 +53,7 @@ local understands = native.setup{
     serialize = '__serialize',
     tuple = native.tuple_t, a_tuple = a_tuple,
     tuple_methods = native.tuple_methods,
-    formats = native.formats,
+    formats = native.formats, names = native.names,
     encoding = native.encoding,
     tuple_encoding = native.tuple_encoding,
     new_error = function(...) return require('internal.box.error').new_error(...) end,

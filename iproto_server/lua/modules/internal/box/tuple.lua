@@ -1,27 +1,177 @@
--- box.tuple: rows as cdata.
+-- Tuples: rows as cdata, whose fields compiled code reads.
+--
+-- Differences from Tarantool 2.6: tuples are equal if their fields are, there it has to be the same tuple.
+local _, host = ...
 local ffi = require('ffi')
+local fun = require('fun')
 local native = require('internal.native')
+local to_text = require('internal.box.tuple_text')
 
-local tuple_t, formats = native.tuple_t, native.formats
+local tuple_t, formats, names_of, methods = native.tuple_t, native.formats, native.names, native.tuple_methods
+local type, istype = type, ffi.istype
+local encode = native.msgpack_functions(native.encoding).encode
 
-local tuple = {new = native.tuple_new}
-
-function tuple.is(value)
-    return type(value) == 'cdata' and ffi.istype(tuple_t, value)
+local function is(value)
+    return type(value) == 'cdata' and istype(tuple_t, value)
 end
 
--- Give fields of tuples with a format's number names: a list of them.
-function tuple.define_format(number, names)
+-- Raise the error of a method that is called with something else.
+local function check(value, usage)
+    if not is(value) then error('Usage: ' .. usage) end
+end
+
+-- Give the fields of tuples with a format's number names: a list of them.
+local function define_format(number, names)
     local numbers = {}
     for place, name in ipairs(names) do numbers[name] = place end
-    formats[number] = numbers
+    formats[number], names_of[number] = numbers, encode(names)
 end
+
+-- Fields ---------------------------------------------------------------------------------------------------------------
+
+local TABLE_USAGE = 'tuple:totable([from[, to]])'
+local ALL = 4294967295 -- the number of fields behind all
+
+local function totable(tuple, from, to)
+    check(tuple, TABLE_USAGE)
+    local first = 0
+    if from == nil then
+        from = 1
+    else
+        if from < 1 then error('tuple.totable: invalid second argument') end
+        first = from - 1
+    end
+    if to == nil then
+        to = ALL
+    elseif to <= 0 then
+        error('tuple.totable: invalid third argument')
+    end
+    return native.tuple_table(tuple, first, to - from + 1)
+end
+
+function methods.totable(tuple, from, to) return totable(tuple, from, to) end
+methods.__serialize = methods.totable
+
+function methods.unpack(tuple, from, to) return unpack(totable(tuple, from, to)) end
+
+function methods.bsize(tuple)
+    check(tuple, 'tuple:bsize()')
+    return native.tuple_size(tuple)
+end
+
+methods.slice = native.tuple_slice
+
+local MAP_USAGE = 'Usage: tuple:tomap(opts)'
+
+function methods.tomap(...)
+    local tuple, options = ...
+    local count = select('#', ...)
+    local names_only = false
+    if count == 2 then
+        if type(options) ~= 'table' then error(MAP_USAGE, 2) end
+        names_only = options.names_only
+        if names_only ~= nil and type(names_only) ~= 'boolean' then error(MAP_USAGE, 2) end
+    elseif count ~= 1 then
+        error(MAP_USAGE, 2)
+    end
+    if not is(tuple) then error('Invalid argument #1 (box.tuple expected, got ' .. type(tuple) .. ')', 2) end
+    local values = native.tuple_table(tuple, 0, ALL)
+    local map = {}
+    for name, place in pairs(formats[native.tuple_format(tuple)] or {}) do map[name] = values[place] end
+    if not names_only then
+        for place = 1, #tuple do map[place] = values[place] end
+    end
+    return map
+end
+
+-- Iterators ------------------------------------------------------------------------------------------------------------
+
+local function stepped(number, value)
+    if number == false then error("error: invalid key to 'next'") end
+    return number, value
+end
+
+local function iterate(tuple, from)
+    check(tuple, 'tuple:pairs(tuple[, pos])')
+    local step = native.tuple_iterator()
+    return fun.wrap(function(param, state) return stepped(step(param, state)) end, tuple, from)
+end
+
+methods.pairs, methods.ipairs = iterate, iterate
+
+function methods.next(tuple, from)
+    check(tuple, 'tuple:next(tuple[, pos])')
+    if from == nil then from = 0 end
+    if type(from) ~= 'number' then
+        error(("bad argument #2 to 'box_tuple_field' (cannot convert '%s' to 'unsigned int')"):format(type(from)))
+    end
+    local value, found = native.tuple_field(tuple, from + 1)
+    if not found then return nil end
+    return from + 1, value
+end
+
+function methods.find(tuple, offset, value)
+    check(tuple, 'tuple:find([offset, ]val)')
+    if value == nil then offset, value = 0, offset end
+    local place = iterate(tuple, offset):index(value)
+    return place ~= nil and offset + place or nil
+end
+
+function methods.findall(tuple, offset, value)
+    check(tuple, 'tuple:findall([offset, ]val)')
+    if value == nil then offset, value = 0, offset end
+    local places = {}
+    for _, place in iterate(tuple, offset):indexes(value) do places[#places + 1] = offset + place end
+    return setmetatable(places, native.array_mt)
+end
+
+-- Changed copies -------------------------------------------------------------------------------------------------------
+
+methods.transform = native.tuple_transform
+
+-- The tuple after operations. Compiled code knows most of them, and Python all.
+local function changed(tuple, operations, is_upsert)
+    local packed, is_done = native.tuple_update(tuple, operations)
+    local format = native.tuple_format(tuple)
+    if not is_done then
+        local row, code, message, kind = host.tuple_update(native.tuple_row(tuple), packed, names_of[format], is_upsert)
+        if not row then error(require('internal.box.error').new_error(code, message, kind), 0) end
+        packed = row
+    end
+    return native.tuple_of(packed, format)
+end
+
+local function changing(usage, is_upsert)
+    return function(tuple, operations)
+        check(tuple, usage)
+        if type(operations) ~= 'table' then error('Usage: ' .. usage) end
+        return changed(tuple, operations, is_upsert)
+    end
+end
+
+methods.update = changing('tuple:update({ { op, field, arg}+ })', false)
+methods.upsert = changing('tuple:upsert({ { op, field, arg}+ })', true)
+
+-- The type -------------------------------------------------------------------------------------------------------------
 
 ffi.metatype(tuple_t, {
     __index = native.tuple_index,
     __len = native.tuple_length,
+    __pairs = iterate,
+    __ipairs = iterate,
+    __tostring = to_text,
+    __eq = function(left, right)
+        if is(left) and is(right) then return native.tuple_equal(left, right) end
+        local other = right
+        if is(right) then other = left end
+        ffi.cast('void *', other) -- for the error of what can be no pointer
+        return false
+    end,
 })
 
-tuple.public = {is = tuple.is, new = tuple.new}
+local public = {is = is, new = native.tuple_new}
+for name, method in pairs(methods) do
+    if name ~= '__serialize' then public[name] = method end
+end
 
-return tuple
+return {define_format = define_format, is = is, new = native.tuple_new, public = public}

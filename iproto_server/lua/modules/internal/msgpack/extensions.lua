@@ -2,7 +2,7 @@
 local _, host = ...
 local ffi = require('ffi')
 
-local type, tonumber, tostring, pcall = type, tonumber, tostring, pcall
+local type, tonumber, tostring, pcall, find = type, tonumber, tostring, pcall, string.find
 local typeof = ffi.typeof
 
 local extensions = {}
@@ -21,10 +21,10 @@ local integers = {}
 for _, name in ipairs{'int8_t', 'uint8_t', 'int16_t', 'uint16_t', 'int32_t', 'uint32_t', 'char'} do
     integers[tonumber(typeof(name))] = true
 end
-local boolean, ctype_of_types = tonumber(typeof('bool')), tonumber(typeof(typeof('int')))
+local boolean = tonumber(typeof('bool'))
 
 -- Types up to this one are LuaJIT's own, and have no methods.
-local LAST_PLAIN = ctype_of_types
+local LAST_PLAIN = tonumber(typeof('const char *'))
 
 -- The head of an extension with a payload.
 local function extension(number, payload)
@@ -51,8 +51,8 @@ end
 -- or nil and what is wrong.
 function extensions.encode(value, load_metatables, use_tostring)
     local id = type(value) == 'cdata' and tonumber(typeof(value))
+    if id and find(tostring(value), '^ctype<') then id = nil end -- the type itself
     if id then
-        if tostring(value):find('^ctype<') then id = ctype_of_types end
         if integers[id] then return false, tonumber(value) end
         if id == boolean then return false, value == ffi.new('bool', true) end
         if packers[id] then return true, packers[id](value) end

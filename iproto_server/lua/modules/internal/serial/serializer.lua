@@ -12,8 +12,14 @@ local metatable_of = debug.getmetatable
 local serializer = {}
 
 serializer.NULL = ffi.cast('void *', 0)
-serializer.array_mt = {__serialize = 'seq'}
-serializer.map_mt = {__serialize = 'map'}
+
+-- A decoded table that gets a new key is an ordinary one from then on.
+local function set_new(value, key, new)
+    setmetatable(value, nil)
+    rawset(value, key, new)
+end
+serializer.array_mt = {__serialize = 'seq', __newindex = set_new}
+serializer.map_mt = {__serialize = 'map', __newindex = set_new}
 
 -- Text of cdata that is no integer and has no `__serialize`, by the number of its type: JSON has it as a string, YAML as
 -- a plain scalar. Modules add their types with `add_scalar`.

@@ -1,7 +1,7 @@
--- Scalars and indicators of YAML with their indentation, folded at 80 columns.
+-- Scalars and indicators of YAML with their indentation, folded at a width.
 local find, sub, gsub, gmatch, byte, rep = string.find, string.sub, string.gsub, string.gmatch, string.byte, string.rep
 
-local WIDTH, STEP = 80, 2
+local WIDTH, STEP = 80, 2 -- the usual width in columns
 local CHARACTER = '[%z\1-\127\192-\255][\128-\191]*'
 local BREAKS = {['\n'] = true, ['\226\128\168'] = true, ['\226\128\169'] = true}
 
@@ -14,10 +14,12 @@ writer.__index = writer
 --   blank: whether a blank or an indicator that needs none behind it was written last
 --   indented: whether only indentation and block indicators are on the line
 --   flow: flow collections around
+--   width: columns behind which lines are folded
 --   key: whether a simple key is written, which must stay on its line
-function writer.new()
+function writer.new(width)
     return setmetatable({
         out = {}, count = 0, column = 0, indent = -1, blank = true, indented = true, flow = 0, key = false,
+        width = width or WIDTH,
     }, writer)
 end
 
@@ -78,7 +80,7 @@ function writer:deeper(in_flow, same)
 end
 
 function writer:needs_fold()
-    return self.column > WIDTH
+    return self.column > self.width
 end
 
 -- Plain ---------------------------------------------------------------------------------------------------------------
@@ -91,7 +93,7 @@ function writer:folded_plain(text)
             self:put(character, 1)
             after_blank = false
         else
-            if not after_blank and self.column > WIDTH and byte(text, place + 1) ~= 32 then
+            if not after_blank and self.column > self.width and byte(text, place + 1) ~= 32 then
                 self:start_line()
             else
                 self:put(' ')
@@ -104,7 +106,7 @@ end
 
 function writer:plain(text)
     if not self.blank and (text ~= '' or self.flow > 0) then self:put(' ') end
-    if self.key or self.column + #text <= WIDTH or not find(text, ' ', 1, true) then
+    if self.key or self.column + #text <= self.width or not find(text, ' ', 1, true) then
         self:put(text, columns_of(text))
     else
         self:folded_plain(text)
@@ -123,7 +125,7 @@ function writer:single_quoted_lines(text)
             self:line_break(character)
             self.indented, after_break = true, true
         elseif character == ' ' then
-            if not self.key and not after_blank and self.column > WIDTH and place > 1 and place < last
+            if not self.key and not after_blank and self.column > self.width and place > 1 and place < last
                 and byte(text, place + 1) ~= 32 then
                 self:start_line()
             else
@@ -143,7 +145,7 @@ end
 function writer:single_quoted(text)
     self:indicator("'", false, false)
     local doubled = not find(text, '[\n\226]') and gsub(text, "'", "''")
-    if doubled and (self.key or self.column + #doubled <= WIDTH) then
+    if doubled and (self.key or self.column + #doubled <= self.width) then
         self:put(doubled, columns_of(doubled))
     else
         self:single_quoted_lines(text)
@@ -181,7 +183,7 @@ function writer:double_quoted(text)
     local after_blank, place, last = false, 1, #text
     for character in gmatch(text, CHARACTER) do
         if character == ' ' then
-            if not self.key and not after_blank and self.column > WIDTH and place > 1 and place < last then
+            if not self.key and not after_blank and self.column > self.width and place > 1 and place < last then
                 self:start_line()
                 if byte(text, place + 1) == 32 then self:put('\\') end
             else
