@@ -118,8 +118,11 @@ class Tarantool(_Serving):
     has_read = r"ready to accept requests"
     serving = rf"serving {_ADDRESS}"
 
+    def _command(self, script: Path) -> list[str]:
+        return [self.program, str(script)]
+
     def launch(self, directory: Path, wal_mode: str, *, has_queue: bool) -> ServerProcess:
-        """Start Tarantool."""
+        """Start the server."""
         queue = _QUEUE_SCRIPT.format(directory=self.queue.resolve().parent, module=self.queue.stem)
         script = directory.with_name(f"{directory.name}.lua")
         script.write_text(
@@ -130,7 +133,21 @@ class Tarantool(_Serving):
                 application=queue if has_queue else "",
             )
         )
-        return ServerProcess([self.program, str(script)], directory)
+        return ServerProcess(self._command(script), directory, server_environment())
+
+
+@dataclass(frozen=True)
+class OursWithLua(Tarantool):
+    """`iproto-server serve` with the same queue in Lua."""
+
+    program: str = sys.executable
+
+    name = "ours with Lua"
+    begins = Ours.begins
+    has_read = Ours.has_read
+
+    def _command(self, script: Path) -> list[str]:
+        return [self.program, "-m", "iproto_server", "serve", str(script)]
 
 
 class DatabaseServer(Server):

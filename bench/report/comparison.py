@@ -13,7 +13,7 @@ from typing import Final
 
 from bench.peers.beanstalkd import Beanstalkd
 from bench.peers.contender import Contender, Server, alternating
-from bench.peers.database import DatabaseServer, Ours, Tarantool
+from bench.peers.database import DatabaseServer, Ours, OursWithLua, Tarantool
 from bench.peers.echo import Echo
 from bench.peers.iproto import IPROTO
 from bench.peers.queue_server import CHECKOUT, OurQueue, QueueContender, QueueServer, module
@@ -25,7 +25,7 @@ from bench.scenarios.queues.delivery import Traffic, deliver
 from bench.scenarios.storage import backlog, checkpoint, recovery
 from bench.workloads.rate import Setting, Shape
 
-NAMES: Final = (Ours.name, Tarantool.name, Beanstalkd.name, Redis.name)
+NAMES: Final = (Ours.name, OursWithLua.name, Tarantool.name, Beanstalkd.name, Redis.name)
 SHAPES: Final = (Shape(1, 1), Shape(1, 100), Shape(10, 100), Shape(100, 1), Shape(1000, 1))
 PAYLOADS: Final = (16, 10 * 1024)
 """Payload sizes that are measured in one shape only, besides the default."""
@@ -82,6 +82,8 @@ def find(names: Sequence[str], queue: Path) -> tuple[list[Contender], list[str]]
         Redis.name: ("redis-server", Redis),
     }
     found: list[Contender] = [Ours()] if Ours.name in names else []
+    if OursWithLua.name in names:
+        found.append(OursWithLua(queue=queue))
     missing: list[str] = []
     for name, (program, contender) in programs.items():
         if name in names:

@@ -43,6 +43,7 @@ end
 
 -- Globals that need no `require`.
 utf8 = require('utf8')
+tonumber64 = require('internal.extensions.tonumber64')
 _TARANTOOL = require('tarantool').version
 
 return host
