@@ -1816,6 +1816,19 @@ class LuaFunction:
 
     def __call__(self, *arguments: object) -> object: ...
 
+class LuaProcedure:
+    """A function of Lua that clients call by name, for a `Procedure`.
+
+    Parameters:
+        name: its name; None: the first argument is a text to evaluate.
+        waits: returns the waiter of a call that waits, by its number.
+    """
+
+    packed_arguments: tuple[int, ...]
+
+    def __init__(self, name: str | None, waits: Callable[[int], object]) -> None: ...
+    def __call__(self, box: Box, *arguments: object) -> object: ...
+
 def lua_attach(
     box: Box,
     ask: Callable[[str, list[Any]], object],
@@ -1827,5 +1840,3 @@ def lua_attach(
 def lua_detach() -> None:
     """Detach Lua code from the box."""
 
-def lua_call(name: str | None, /, *arguments: object) -> object:
-    """Call a function of Lua by name, or evaluate a text without one: its results, or a number while it waits."""

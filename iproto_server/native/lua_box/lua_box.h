@@ -58,7 +58,7 @@ int lua_call_end(const LuaCall *call, PyObject *result);
 int lua_call_end_rows(const LuaCall *call, PyObject *rows); /* a list, as a table */
 
 /* lua_functions.c: functions of Lua for Python. A new reference; NULL with an exception. The same object for the same one. */
-extern PyTypeObject LuaFunction_Type;
+extern PyTypeObject LuaFunction_Type, LuaProcedure_Type; /* the latter: lua_procedure.c */
 PyObject *lua_function_object(lua_State *lua, int place);
 void lua_push_function(lua_State *lua, PyObject *function);
 /* Call the function `enter` of LuaBoxValues: the results of a call; a number if it waits; NULL with an exception. */
@@ -77,7 +77,6 @@ extern const LuaFunction lua_row_functions[], lua_transaction_functions[], lua_e
 
 /* lua_entry.c: from Python to Lua */
 FUNCTION(native_lua_attach);
-FUNCTION(native_lua_call);
 __attribute__((visibility("default"))) int luaopen_iproto_box(lua_State *lua);
 
 #endif

@@ -49,14 +49,6 @@ PyObject *native_lua_detach(PyObject *module, PyObject *ignored)
 
 enum { RETURNED = 1 };
 
-/* lua_call(name, arguments): the results; a number while the call waits */
-FUNCTION(native_lua_call)
-{
-    if (count < 1)
-        return PyErr_Format(PyExc_TypeError, "lua_call() takes a name and arguments");
-    return lua_enter(lua_box_values.enter, args, count);
-}
-
 /* finished(number, kind, values …): a call that has waited has ended */
 static int finished(lua_State *lua)
 {

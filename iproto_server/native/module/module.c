@@ -43,7 +43,6 @@ static PyMethodDef functions[] = {
     {"load_lua", native_load_lua, METH_O, "Find LuaJIT's functions."},
     METHOD("lua_attach", native_lua_attach, "Attach Lua code to a box."),
     {"lua_detach", native_lua_detach, METH_NOARGS, "Detach Lua code from the box."},
-    METHOD("lua_call", native_lua_call, "Call a function of Lua by name."),
     METHOD("memory_outside", native_memory_outside, "Count memory outside of the engine."),
     {NULL},
 };
@@ -80,6 +79,7 @@ static PyTypeObject *const types[] = {
     &SpaceFacade_Type,
     &IndexFacade_Type,
     &LuaFunction_Type,
+    &LuaProcedure_Type,
     &SpacesFacade_Type,
     &IndexesFacade_Type,
     &Traffic_Type,

@@ -12,7 +12,7 @@ from iproto_server.box import Box, Waiter
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.lua.fibers import FiberRuntime
 from iproto_server.lua.functions import FUNCTIONS
-from iproto_server.native._native import lua_attach, lua_call
+from iproto_server.native._native import LuaProcedure, lua_attach
 from iproto_server.server.lua.box_functions import BoxFunctions
 from iproto_server.server.requests.call import Calls
 
@@ -55,7 +55,7 @@ class LuaHost:
     def serve(self, calls: Calls) -> None:
         """Let clients call functions of Lua, and evaluate texts."""
         calls.lua_procedure = self.procedure
-        calls.evaluate = lambda text, *arguments: self.call(None, text, *arguments)
+        calls.evaluate = LuaProcedure(None, self._waits)
 
     # -- calls --
 
@@ -68,27 +68,12 @@ class LuaHost:
         exists: Function = self.runtime.require("internal.box.calls")[b"exists"]
         if not self.runtime.call(exists, name.encode("utf-8", "surrogateescape")):
             return None
-        return Procedure(name, lambda box, *arguments: self.call(name, *arguments), is_async=False, is_autonomous=True)
+        return Procedure(name, LuaProcedure(name, self._waits), is_async=False, is_autonomous=True)
 
-    def call(self, name: str | None, *arguments: object) -> object:
-        """Call a function of Lua, as the current session, in a fiber of its own.
-
-        Parameters:
-            name: its name; None: evaluate the text that is the first argument.
-            arguments: its arguments.
-
-        Returns:
-            Its results, packed, or a Waiter for them.
-
-        Raises:
-            BoxError: its error.
-        """
-        result = lua_call(name, *arguments)
-        if not isinstance(result, int):
-            return result
+    def _waits(self, number: int) -> Waiter:
+        """Return the waiter of a call whose fiber waits."""
         assert self._box is not None
-        waiter = Waiter(self._box.session.current, None)
-        self._waiters[result] = waiter
+        waiter = self._waiters[number] = Waiter(self._box.session.current, None)
         return waiter
 
     def _wait_for_box(self, answer: Function, name: bytes) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Coroutine, Sequence
 from types import CodeType, FrameType
-from typing import Any
+from typing import Any, Final
 
 from iproto_server.app import Procedure, Procedures
 from iproto_server.box import Waiter
@@ -25,6 +25,9 @@ from iproto_server.server.requests.answer import Answer, Handler, Pending
 
 RunCoroutine = Callable[[Session, Coroutine[Any, Any, object]], Waiter]
 """Starts an async procedure's coroutine as a session, and returns a waiter for its result."""
+
+_LUA_NAMES_MAX: Final = 10_000
+"""The maximum number of functions of Lua that are known by name."""
 
 OwnFunction = Callable[[list[Any]], object]
 """A function of the server that clients can call; it gets the arguments of the call."""
@@ -56,6 +59,7 @@ class Calls(ProcedureTable):
         "_remote_calls",
         "_run_coroutine",
         "_setuid",
+        "_lua_names",
         "_transactions",
         "evaluate",
         "handlers",
@@ -84,6 +88,7 @@ class Calls(ProcedureTable):
         """Let clients call these procedures only; running calls continue."""
         self._procedures = procedures
         self._by_name = procedures.by_name
+        self._lua_names = set()
 
     def _call(self, connection: ClientConnection, request: Request) -> Answer:
         body = request.body
@@ -103,7 +108,7 @@ class Calls(ProcedureTable):
         if isinstance(arguments, bytes):
             arguments = unpack_arguments(arguments)
         run = self._box.run_as if self._transactions.interactive is None else self._box.run_inside
-        result = run(session, self.evaluate, body[_EXPR], *arguments)
+        result = run(session, self.evaluate, self._box, body[_EXPR], *arguments)
         if isinstance(result, Waiter):
             return self.pending(request.sync, result)
         return encode_result(request.sync, self._catalog.schema_version, result)
@@ -161,7 +166,7 @@ class Calls(ProcedureTable):
             function = self._catalog.users.functions.get(name)
             self._box.access.check_call(user, name, function)
         if procedure is None and not name.startswith("box.") and name not in self.own:
-            procedure = self._procedures.find(name) or self.lua_procedure(name)
+            procedure = self._procedures.find(name) or self._find_in_lua(name)
         if isinstance(arguments, bytes):
             arguments = unpack_arguments(arguments, 0 if procedure is None else procedure.packed)
         owner = self._setuid.get(name) if self._setuid else None
@@ -169,6 +174,18 @@ class Calls(ProcedureTable):
             return self._perform(session, name, procedure, arguments)
         with ActingAs(session, self._box.access.by_id(owner)):
             return self._perform(session, name, procedure, arguments)
+
+    def _find_in_lua(self, name: str) -> Procedure | None:
+        """Find a function of Lua, and let compiled code find it next time."""
+        procedure = self.lua_procedure(name)
+        if procedure is not None:
+            if len(self._lua_names) >= _LUA_NAMES_MAX:
+                for other in self._lua_names:
+                    self._by_name.pop(other, None)
+                self._lua_names.clear()
+            self._by_name[name] = procedure
+            self._lua_names.add(name)
+        return procedure
 
     def check(self, session: Session, name: Any) -> None:
         """Raise BoxError ACCESS_DENIED unless the session's user may call a function of that name."""
