@@ -115,11 +115,20 @@ class Index(IndexFacade):
         core = self.space.readable()
         return tuple_position(core, self.id, as_row(row, core).raw)
 
-    def pairs(self, key: object = None, *, iterator: str | int | None = None) -> Iterator[Tuple]:
-        """The rows an iterator finds, one by one. The space may change meanwhile."""
+    def pairs(
+        self, key: object = None, *, iterator: str | int | None = None, after: Tuple | None = None
+    ) -> Iterator[Tuple]:
+        """The rows an iterator finds, one by one. The space may change meanwhile.
+
+        Parameters:
+            key: as for `select`.
+            iterator: as for `select`.
+            after: a row behind whose place to begin, in a tree that is not multikey.
+        """
         core = self.space.readable()
         parts = as_key(key)
-        rows = core.iterate(core.index(self.id), iterator_number(iterator, parts), parts)
+        raw = None if after is None else after.raw
+        rows = core.iterate(core.index(self.id), iterator_number(iterator, parts), parts, raw)
         return (Tuple(row, core.format) for row in rows)
 
     def count(self, key: object = None, *, iterator: str | int | None = None) -> int:

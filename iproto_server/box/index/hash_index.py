@@ -24,7 +24,7 @@ class HashIndex(TreeIndex):
 
     is_ordered = False
 
-    def iterate(self, iterator: int, key: Sequence[Any]) -> Iterator[bytes]:
+    def iterate(self, iterator: int, key: Sequence[Any], after: bytes | None = None) -> Iterator[bytes]:
         encoded = self._checked_key(iterator, key)
         if iterator == _EQ:
             return iter(self.select(iterator, key))

@@ -200,12 +200,13 @@ class Index(Tree, ABC):
         """Return the value of the first key that starts with an encoded key, or None."""
 
     @abstractmethod
-    def iterate(self, iterator: int, key: Sequence[Any]) -> Iterator[bytes]:
+    def iterate(self, iterator: int, key: Sequence[Any], after: bytes | None = None) -> Iterator[bytes]:
         """Iterate over the values that an iterator finds; the index may change between two steps.
 
         Parameters:
             iterator: an `IteratorType`.
             key: the client's key, full, partial or empty.
+            after: the key to start after, in the iterator's direction; only in a tree.
 
         Raises:
             BoxError: at once, not at the first step: 31 and 18 for the key, 112 for an iterator that the

@@ -59,11 +59,11 @@ class TreeIndex(Index):
             yield step
             position = step[0][-1]
 
-    def iterate(self, iterator: int, key: Sequence[Any]) -> Iterator[bytes]:
-        interval = self.interval(iterator, key)
+    def iterate(self, iterator: int, key: Sequence[Any], after: bytes | None = None) -> Iterator[bytes]:
+        low, high = self.interval(iterator, key)
         if iterator in DESCENDING:
-            return self._descend(*interval)
-        return self._ascend(*interval)
+            return self._descend(low, high if after is None else after)
+        return self._ascend(low if after is None else after + b"\x00", high)
 
     def select(
         self,

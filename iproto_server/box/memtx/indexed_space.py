@@ -87,12 +87,21 @@ class IndexedSpace(SpaceDefinition):
             interactive.read_interval(self, index, iterator, key, last)
         return found
 
-    def iterate(self, index: Index, iterator: int, key: list[Any]) -> Iterator[bytes]:
+    def iterate(
+        self, index: Index, iterator: int, key: list[Any], after: bytes | None = None
+    ) -> Iterator[bytes]:
         """The rows an iterator finds, one by one; the space may change between two of them.
 
         As in Tarantool, the walk ends when the index is built anew or emptied by DDL.
+
+        Parameters:
+            index: the index to walk.
+            iterator: the iterator type's number.
+            key: the decoded key, whole, partial or empty.
+            after: a row behind whose place in a tree, where it has one only, to begin.
         """
-        found = index.iterate(iterator, key)
+        after_key = None if after is None else self.keys_of(index, after)[0]
+        found = index.iterate(iterator, key, after_key)
         if self._transactions.interactive is not None:
             self._transactions.interactive.read_interval(self, index, iterator, key)
         return self._rows_of(index, found, self.indexes)

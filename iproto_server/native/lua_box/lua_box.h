@@ -27,6 +27,7 @@ typedef struct {
 extern LuaAttached lua_attached;
 /* What Lua code has given to these functions: references of the registry. */
 typedef struct {
+    int invoke;        /* `lua_invoke` */
     int define_format; /* define_format(number, names) */
     int enter;         /* enter(name, arguments …): 1 and results; 2, a code, a message and a type; or 0 and a number */
     int describe_error; /* describe_error(value): a code, a message, a type */
@@ -61,6 +62,7 @@ int lua_call_end_rows(const LuaCall *call, PyObject *rows); /* a list, as a tabl
 extern PyTypeObject LuaFunction_Type, LuaProcedure_Type; /* the latter: lua_procedure.c */
 PyObject *lua_function_object(lua_State *lua, int place);
 void lua_push_function(lua_State *lua, PyObject *function);
+int lua_invoke(lua_State *lua);
 /* Call the function `enter` of LuaBoxValues: the results of a call; a number if it waits; NULL with an exception. */
 PyObject *lua_enter(int reference, PyObject *const *args, Py_ssize_t count);
 

@@ -85,7 +85,9 @@ static int keep(lua_State *lua, const char *name)
 /* setup_box(values) */
 static int setup_box(lua_State *lua)
 {
+    lua_pushcclosure(lua, lua_invoke, 0);
     lua_box_values = (LuaBoxValues){
+        .invoke = luaL_ref(lua, LUA_REGISTRYINDEX),
         .define_format = keep(lua, "define_format"),
         .enter = keep(lua, "enter"),
         .new_error = keep(lua, "new_error"),

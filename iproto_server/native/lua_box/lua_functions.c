@@ -3,6 +3,7 @@
 
 typedef struct {
     PyObject_HEAD
+    vectorcallfunc vectorcall;
     int reference, number;
 } LuaFunctionObject;
 
@@ -46,7 +47,7 @@ static int push_arguments(lua_State *lua, PyObject *const *args, Py_ssize_t coun
     return 0;
 }
 
-static int invoke(lua_State *lua)
+int lua_invoke(lua_State *lua)
 {
     Invocation *call = lua_touserdata(lua, 1);
     lua_rawgeti(lua, LUA_REGISTRYINDEX, call->reference);
@@ -79,7 +80,7 @@ static PyObject *call_lua(Invocation call)
         PyErr_SetString(PyExc_RuntimeError, "Lua has ended");
         return NULL;
     }
-    lua_pushcclosure(lua, invoke, 0);
+    lua_rawgeti(lua, LUA_REGISTRYINDEX, lua_box_values.invoke);
     lua_pushlightuserdata(lua, &call);
     if (lua_pcall(lua, 1, 0, 0)) {
         Py_CLEAR(call.result);
@@ -93,10 +94,9 @@ PyObject *lua_enter(int reference, PyObject *const *args, Py_ssize_t count)
     return call_lua((Invocation){args, count, reference, 1, NULL});
 }
 
-static PyObject *function_call(PyObject *self, PyObject *args, PyObject *named)
+static PyObject *function_call(PyObject *self, PyObject *const *args, size_t flags, PyObject *names)
 {
-    int reference = ((LuaFunctionObject *)self)->reference;
-    return call_lua((Invocation){((PyTupleObject *)args)->ob_item, PyTuple_GET_SIZE(args), reference, 0, NULL});
+    return call_lua((Invocation){args, PyVectorcall_NARGS(flags), ((LuaFunctionObject *)self)->reference, 0, NULL});
 }
 
 /* -- objects -- */
@@ -139,6 +139,8 @@ PyObject *lua_function_object(lua_State *lua, int place)
     if (found || PyErr_Occurred())
         return Py_XNewRef(found);
     LuaFunctionObject *self = PyObject_New(LuaFunctionObject, &LuaFunction_Type);
+    if (self)
+        self->vectorcall = function_call;
     if (self && remember(lua, place, self) < 0)
         Py_CLEAR(self);
     return (PyObject *)self;
@@ -167,7 +169,8 @@ PyTypeObject LuaFunction_Type = {
     .tp_name = "iproto_server.native._native.LuaFunction",
     .tp_doc = "A function of Lua.",
     .tp_basicsize = sizeof(LuaFunctionObject),
-    .tp_flags = Py_TPFLAGS_DEFAULT,
-    .tp_call = function_call,
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL,
+    .tp_vectorcall_offset = offsetof(LuaFunctionObject, vectorcall),
+    .tp_call = PyVectorcall_Call,
     .tp_dealloc = function_dealloc,
 };

@@ -197,22 +197,24 @@ static PyObject *iterator_of(lua_State *lua, uint64_t iterator)
 {
     IndexFacade *index = index_at(lua, 1);
     PyObject *key = index ? lua_to_key(lua, 2) : NULL, *rows = NULL;
-    PyObject *pairs = key ? PyObject_GetAttrString((PyObject *)index, "pairs") : NULL;
+    PyObject *after = !key ? NULL : lua_type(lua, 4) == LUA_TNIL ? Py_NewRef(Py_None) : row_at(lua, 4);
+    PyObject *pairs = after ? PyObject_GetAttrString((PyObject *)index, "pairs") : NULL;
     PyObject *args = pairs ? Py_BuildValue("(O)", key) : NULL;
-    PyObject *named = args ? Py_BuildValue("{sK}", "iterator", (unsigned long long)iterator) : NULL;
+    PyObject *named = args ? Py_BuildValue("{sKsO}", "iterator", (unsigned long long)iterator, "after", after) : NULL;
     if (named)
         rows = PyObject_Call(pairs, args, named);
     Py_XDECREF(key);
+    Py_XDECREF(after);
     Py_XDECREF(pairs);
     Py_XDECREF(args);
     Py_XDECREF(named);
     return rows;
 }
 
-/* iterate(index, key, iterator): the handle of an iterator of Python */
+/* iterate(index, key, iterator, row or nil): the handle of an iterator of Python, which begins behind the row's place */
 static int iterate(lua_State *lua)
 {
-    lua_settop(lua, 3);
+    lua_settop(lua, 4);
     int place = lua_push_handle(lua);
     uint64_t iterator = count_at(lua, 3);
     LuaCall call = lua_call_begin(lua);

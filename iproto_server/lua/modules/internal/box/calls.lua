@@ -51,26 +51,19 @@ local function described(fiber, ok, ...)
     return FAILED, failure.describe((...))
 end
 
-local function ended(fiber, ok, ...)
-    if fiber.is_awaited then return functions.finished(fiber.id, described(fiber, ok, ...)) end
-    fiber.outcome = {n = select('#', ...) + 2, described(fiber, ok, ...)}
+local function ended(fiber, ...)
+    functions.finished(fiber.id, described(fiber, ...))
 end
 
-local function outcome(fiber)
-    local values = fiber.outcome
-    if values then
-        fiber.outcome = nil
-        return unpack(values, 1, values.n)
-    end
-    fiber.is_awaited = true
+local function outcome(fiber, has_ended, ...)
+    scheduler.is_in_session = false
+    if has_ended then return described(fiber, ...) end
     return WAITS, fiber.id
 end
 
 local function run(call, ...)
     scheduler.is_in_session = true
-    local fiber = scheduler.call(ended, call, ...)
-    scheduler.is_in_session = false
-    return outcome(fiber)
+    return outcome(scheduler.call(ended, call, ...))
 end
 
 local function evaluate(text, ...)

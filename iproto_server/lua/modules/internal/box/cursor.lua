@@ -30,18 +30,23 @@ function cursor.iterator(options, key)
     return is_empty(key) and cursor.ITERATORS.ALL or cursor.ITERATORS.EQ
 end
 
-local function next_row(handle, _)
-    local row = functions.next_row(handle)
-    if row ~= nil then return handle, row end
-end
-
--- An iterator of luafun over an index's rows.
-function cursor.pairs(facade, key, iterator)
-    local handle = functions.iterate(facade, key, iterator)
+-- An iterator of luafun over an index's rows. Where it can begin behind a row, the first one is found without Python.
+function cursor.pairs(facade, key, iterator, can_go_on_behind)
+    local handle, first
     return fun.wrap(function(_, state)
-        local row = functions.next_row(handle)
-        if row ~= nil then return state, row end
-    end, handle, handle)
+        if handle then
+            local row = functions.next_row(handle)
+            if row ~= nil then return state, row end
+        elseif can_go_on_behind and not first then
+            first = functions.select(facade, key, iterator, 0, 1)[1]
+            if first ~= nil then return state, first end
+            handle = functions.iterate(facade, key, iterator, nil)
+        else
+            handle = functions.iterate(facade, key, iterator, first)
+            local row = functions.next_row(handle)
+            if row ~= nil then return state, row end
+        end
+    end, true, 0)
 end
 
 return cursor

@@ -6,22 +6,17 @@ local triggers = require('internal.box.triggers')
 local wrappers = setmetatable({}, {__mode = 'k'})
 local wrapped = setmetatable({}, {__mode = 'v'})
 
-local function ended(fiber, ok, ...)
-    if fiber.is_left then
-        if not ok then scheduler.on_uncaught(fiber, (...)) end
-    else
-        fiber.has_failed, fiber.why = not ok, (...)
-    end
+local function ended(fiber, ok, why)
+    if not ok then scheduler.on_uncaught(fiber, why) end
 end
 
 -- Call a function in a fiber, as the current session. An error is raised, or logged if the fiber has waited.
 local function call(trigger, ...)
     local before = scheduler.is_in_session
     scheduler.is_in_session = true
-    local fiber = scheduler.call(ended, trigger, ...)
+    local _, has_ended, ok, why = scheduler.call(ended, trigger, ...)
     scheduler.is_in_session = before
-    fiber.is_left = true
-    if fiber.has_failed then error(fiber.why, 0) end
+    if has_ended and not ok then error(why, 0) end
 end
 
 local function wrapper_of(trigger)

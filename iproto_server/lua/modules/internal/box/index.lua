@@ -23,6 +23,15 @@ local function handle_of(index, method)
     return handle
 end
 
+-- Whether each row has one place in the index, behind which an iterator can go on.
+local function has_one_place(index)
+    if index.type ~= 'TREE' then return false end
+    for _, part in ipairs(index.parts) do
+        if part.path ~= nil then return false end
+    end
+    return true
+end
+
 local function ask(index, method, ...)
     if type(index) ~= 'table' or index.space_id == nil then
         error(('Use index:%s(...) instead of index.%s(...)'):format(method, method), 3)
@@ -46,7 +55,7 @@ end
 
 function methods.pairs(index, key, options)
     local handle = handle_of(index, 'pairs')
-    return cursor.pairs(handle, key, cursor.iterator(options, key))
+    return cursor.pairs(handle, key, cursor.iterator(options, key), has_one_place(index))
 end
 
 function methods.min(index, key)

@@ -62,12 +62,14 @@ scheduler.wake = wake
 
 -- -- the end of a fiber --
 
+-- Returns what the switch to a call from outside returns: true, and what `pcall` has returned.
 local function ended(fiber, ok, ...)
     fiber.status = 'dead'
     alive[fiber.id] = nil
     if fiber.is_joinable then
         fiber.result = {n = select('#', ...) + 1, ok, ...}
     elseif fiber.on_end then
+        if not fiber.is_left then return true, ok, ... end
         fiber.on_end(fiber, ok, ...)
     elseif not ok and not fiber.is_cancelled then
         scheduler.on_uncaught(fiber, (...))
@@ -75,22 +77,17 @@ local function ended(fiber, ok, ...)
     for _, each in ipairs(fiber.joiners or {}) do wake(each) end
 end
 
-local function run(fiber)
-    while true do
-        local arguments = fiber.arguments
-        fiber.arguments = nil
-        ended(fiber, pcall(fiber.call, unpack(arguments, 1, arguments.n)))
-        fiber.call = nil
-        fiber = yield(ENDED)
-    end
+-- The coroutine of one fiber after the other, which begin with their arguments.
+local function run(fiber, ...)
+    return run(yield(ENDED, ended(fiber, pcall(fiber.call, ...))))
 end
 
 -- -- switches --
 
-local switch_to
+local switch_to, start_waiting
 
 -- The coroutine of a fiber has yielded, or has ended with an error, as it never should.
-local function left(fiber, before, ok, what, other)
+local function left(fiber, before, ok, what, ...)
     current = before
     nesting = nesting - 1
     if not ok then error(what, 0) end
@@ -99,32 +96,39 @@ local function left(fiber, before, ok, what, other)
             pooled = pooled + 1
             pool[pooled] = fiber.coroutine
         end
-        fiber.coroutine = nil
+        fiber.coroutine, fiber.call = nil, nil
+        return ...
     elseif what == START then -- the fiber goes on when the other one, which it has started, has yielded
-        switch_to(other)
+        start_waiting((...))
         return switch_to(fiber)
     elseif what ~= SUSPEND then
         error('attempt to yield from outside a coroutine', 0)
     end
+    fiber.is_left = true
 end
 
-function switch_to(fiber)
+function switch_to(fiber, ...)
     local before = current
     current = fiber
     nesting = nesting + 1
     fiber.status = 'running'
     fiber.switches = fiber.switches + 1
-    return left(fiber, before, resume(fiber.coroutine, fiber))
+    return left(fiber, before, resume(fiber.coroutine, fiber, ...))
+end
+
+-- Switch to a fiber that may not have begun: then its arguments wait.
+function start_waiting(fiber)
+    local arguments = fiber.arguments
+    if not arguments then return switch_to(fiber) end
+    fiber.arguments = nil
+    return switch_to(fiber, unpack(arguments, 1, arguments.n))
 end
 
 -- -- new fibers --
 
-local function new(call, ...)
+local function new(call)
     last_id = last_id + 1
-    local fiber = {
-        id = last_id, name = 'lua', status = 'suspended', switches = 0,
-        call = call, arguments = {n = select('#', ...), ...},
-    }
+    local fiber = {id = last_id, name = 'lua', status = 'suspended', switches = 0, call = call}
     if pooled > 0 then
         fiber.coroutine = pool[pooled]
         pool[pooled] = nil
@@ -139,30 +143,31 @@ end
 
 -- A fiber that starts when those before it have yielded.
 function scheduler.new(call, ...)
-    local fiber = new(call, ...)
+    local fiber = new(call)
+    fiber.arguments, fiber.is_left = {n = select('#', ...), ...}, true
     wake(fiber)
     return fiber
 end
 
 -- A fiber that starts at once.
 function scheduler.start(call, ...)
-    local fiber = new(call, ...)
+    local fiber = new(call)
     if nesting < NESTING_MAX then
-        switch_to(fiber)
+        switch_to(fiber, ...)
     else -- not on this stack, which is near its limit
+        fiber.arguments = {n = select('#', ...), ...}
         current.status = 'suspended'
         yield(START, fiber)
     end
     return fiber
 end
 
--- A fiber that starts at once for a call from outside, at whose end `on_end` is called with it, and with true and results,
--- or false and an error.
+-- A fiber that starts at once for a call from outside. Returns it and, if it has ended, true, and true and results or false
+-- and an error. If it has not, `on_end` is called at its end with it, and with these.
 function scheduler.call(on_end, call, ...)
-    local fiber = new(call, ...)
+    local fiber = new(call)
     fiber.on_end = on_end
-    switch_to(fiber)
-    return fiber
+    return fiber, switch_to(fiber, ...)
 end
 
 -- -- waiting --
@@ -229,7 +234,7 @@ function scheduler.run_ready()
             fiber.is_ready = false
             if fiber.status ~= 'dead' then
                 scheduler.on_resume(fiber)
-                switch_to(fiber)
+                start_waiting(fiber)
                 scheduler.on_pause(fiber)
             end
             if head % 64 == 0 and monotonic() > end_at then last = 0 end
