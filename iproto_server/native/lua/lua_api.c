@@ -13,9 +13,13 @@ const char *lua_api_load(const char *path)
     void *library = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
     if (!library)
         return path;
-#define FIND(type, name, parameters)                   \
-    if (!(*(void **)&name = dlsym(library, #name))) \
+    /* All are looked for first: functions that were found in another library stay what they are. */
+#define CHECK(type, name, parameters) \
+    if (!dlsym(library, #name))       \
         return #name;
+    LUA_API_FUNCTIONS(CHECK)
+#undef CHECK
+#define FIND(type, name, parameters) *(void **)&name = dlsym(library, #name);
     LUA_API_FUNCTIONS(FIND)
 #undef FIND
     return NULL;

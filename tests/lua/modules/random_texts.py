@@ -158,7 +158,7 @@ class Snippets:
         return f"local t1, t2 = {{}}, {{a = 1}} return {module}.decode({module}.encode({self._value()}))"
 
 
-BOX_ERROR = re.compile(r"cdata:ctype<const struct error &>:(.*)", re.DOTALL)
+BOX_ERROR = re.compile(r"cdata:ctype<const struct error(?: &)?>:(.*)", re.DOTALL)
 
 
 def _plain(described: str) -> str:

@@ -8,7 +8,10 @@ from iproto_server.lua.runtime import Runtime
 from iproto_server.native import module
 from tests.lua.snippets import OurLua
 
-NATIVE = "local native, ffi = require('internal.native'), require('ffi') "
+NATIVE = (
+    "local native, ffi = require('internal.native'), require('ffi') "
+    "local msgpack = native.msgpack_functions(native.encoding) "
+)
 
 
 def test_lupa_exports_the_functions_of_luajit() -> None:
@@ -29,12 +32,11 @@ def test_a_library_that_is_not_loaded_is_an_error() -> None:
 
 def test_objects_of_luajit_are_laid_out_as_compiled_code_reads_them(ours: OurLua) -> None:
     snippet = (
-        "local tuple = native.tuple_new(1, 'a') "
-        "local packed = native.encode(native.encoding, -5LL, 18446744073709551615ULL, tuple) "
-        "return packed, native.decode(packed, 11)"
+        "local packed = msgpack.encode({-5LL, 18446744073709551615ULL, native.tuple_new(1, 'a')}) "
+        "return packed, msgpack.decode(packed, 12)"
     )
     assert ours.run(NATIVE + snippet) == (
-        r'ok "\251\207\255\255\255\255\255\255\255\255\146\001\161a" seq:{[1]=1,[2]="a"} 15'
+        r'ok "\147\251\207\255\255\255\255\255\255\255\255\146\001\161a" seq:{[1]=1,[2]="a"} 16'
     )
 
 

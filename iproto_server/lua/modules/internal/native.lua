@@ -13,7 +13,6 @@ local native = open()
 -- Formats of tuples by their numbers: tables of fields' numbers from 1 by name, and packed lists of names.
 native.formats, native.names = {}, {}
 native.tuple_methods = {}
-native.array_mt = serializer.array_mt
 native.tuple_t = ffi.typeof('struct tuple')
 native.options_t = ffi.typeof('struct msgpack_options')
 -- Options of the module msgpack, and those of rows, which are never maps.

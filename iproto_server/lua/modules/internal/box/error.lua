@@ -3,6 +3,7 @@ local _, host = ...
 local ffi = require('ffi')
 local objects = require('internal.box.error_object')
 local scheduler = require('internal.fibers.scheduler')
+local serializer = require('internal.serial.serializer')
 
 local numbers, wordings = {}, {}
 for number, name, wording in host.error_codes():gmatch('(%d+) (%S+) ([^\n]*)') do
@@ -129,6 +130,11 @@ local function new_error(code, message, base_type, fields)
     local object = objects.new(set_place(state, 2))
     set_last(object)
     return object
+end
+
+-- Errors of json, msgpack and yaml that are objects.
+function serializer.raise(message)
+    error(new_error(PROC_LUA, message, 'LuajitError'), 0)
 end
 
 -- Errors in MessagePack ------------------------------------------------------------------------------------------------

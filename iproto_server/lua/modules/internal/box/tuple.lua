@@ -87,8 +87,9 @@ end
 -- Iterators ------------------------------------------------------------------------------------------------------------
 
 local function stepped(number, value)
+    if number then return number, value end
     if number == false then error("error: invalid key to 'next'") end
-    return number, value
+    return nil
 end
 
 local function iterate(tuple, from)
@@ -122,7 +123,7 @@ function methods.findall(tuple, offset, value)
     if value == nil then offset, value = 0, offset end
     local places = {}
     for _, place in iterate(tuple, offset):indexes(value) do places[#places + 1] = offset + place end
-    return setmetatable(places, native.array_mt)
+    return places
 end
 
 -- Changed copies -------------------------------------------------------------------------------------------------------

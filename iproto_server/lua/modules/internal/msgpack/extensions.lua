@@ -35,9 +35,8 @@ local function extension(number, payload)
 end
 
 local uuid = require('uuid')
-for _, ctype in ipairs{typeof('struct tt_uuid'), typeof(uuid.NULL)} do
-    extensions.add_packer(ctype, function(value) return extension(2, value:bin('n')) end)
-end
+-- References, as `uuid.NULL`, have another type, which Tarantool does not pack either.
+extensions.add_packer(typeof('struct tt_uuid'), function(value) return extension(2, value:bin('n')) end)
 require('decimal')
 extensions.add_packer(typeof('decimal_t'), function(value)
     return extension(1, host.decimal_pack(ffi.string(value, ffi.sizeof('decimal_t'))))
