@@ -14,11 +14,11 @@ _DIFFERENT = (
     (re.compile(r"[\w./-]*described\.lua:\d+"), "described"),
     (re.compile(r"struct \d+"), "struct NUMBER"),
     (re.compile(r"(?:const )?(struct (?:error|tuple)) ?[&*]?"), r"\1"),
-    (re.compile(r'(\["file"\]=)"(?:\./src/[^"]*|\[C\])",\["line"\]=\d+'), r"\1C"),
+    (re.compile(r'(\["file"\]=)"(?:\./src/[^"]*|\[C\]|builtin/[^"]*)",\["line"\]=\d+'), r"\1C"),
     (re.compile(r"0x[0-9a-f]+|builtin#\d+"), "ADDRESS"),
     (re.compile(r"\(value expected\)"), "(no value)"),
 )
-"""Lines of modules, references and pointers to structs, places of C code, addresses, and words of another LuaJIT."""
+"""Lines of modules, references and pointers to structs, built-in places, addresses, and words of LuaJIT."""
 
 
 def comparable(described: str) -> str:

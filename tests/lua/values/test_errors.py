@@ -59,7 +59,10 @@ ARGUMENTS = [
 START = "local e, other = box.error.new{code = 5, reason = 'why'}, box.error.new(1, 'p') "
 
 EXPRESSIONS = [
-    "e.code, e.type, e.message, e.trace, e.prev, e.errno, e.base_type, e.custom_type, e.reason, e.foo, e[1], e.is",
+    (
+        "e.code, e.type, e.message, e.trace, e.prev, e.errno, e.base_type, e.custom_type, e.reason, e.foo, "
+        "e[1], e.is"
+    ),
     "type(e.unpack), type(e.raise), type(e.match), type(e.set_prev), type(e.__serialize), type(e)",
     "e:unpack()",
     "e:match('y'), e:match('(w)(h)'), e:match('q')",
@@ -79,7 +82,10 @@ EXPRESSIONS = [
     "e:set_prev(other), e:set_prev(nil), e.prev",
     "e:set_prev(other), e:set_prev(box.NULL), e.prev",
     "tostring(e), e == e, e == box.error.new{code = 5, reason = 'why'}, e == 5, e == nil, e == 'x'",
-    "require('json').encode(e), require('yaml').encode(e), require('json').encode{e}, require('yaml').encode{e}",
+    (
+        "require('json').encode(e), require('yaml').encode(e), require('json').encode{e}, "
+        "require('yaml').encode{e}"
+    ),
     "e .. 'x', 'x' .. e, e .. e",
     "#e",
     "e()",
@@ -108,18 +114,29 @@ EXPRESSIONS = [
 STATEMENTS = [
     "e.foo = 1",
     "e.code = 1",
-    "local function raised() local _ = box.error{code = 5, reason = 'x'} end local _, raised_error = pcall(raised) "
+    "local function raised() local _ = box.error{code = 5, reason = 'x'} end local _, raised_error = "
+    "pcall(raised) "
     "return raised_error.trace",
-    "local function tail() return box.error{code = 5, reason = 'x'} end return pcall(function() local _ = tail() end)",
+    (
+        "local function tail() return box.error{code = 5, reason = 'x'} end return pcall(function() local _ "
+        "= tail() end)"
+    ),
     "local call = loadstring('\\n\\nlocal _ = box.error{code = 5}', 'text') setfenv(call, {box = box}) "
     "local _, raised = pcall(call) return raised.trace",
     "local third = box.error.new(1, 'c') e:set_prev(other) other:set_prev(third) box.error.set(other) "
     "return e.prev, other.prev == third",
-    "local third = box.error.new(1, 'c') e:set_prev(other) third:set_prev(other) return e.prev, third.prev == other",
-    "local third = box.error.new(1, 'c') e:set_prev(other) other:set_prev(third) return pcall(third.set_prev, third, e)",
+    (
+        "local third = box.error.new(1, 'c') e:set_prev(other) third:set_prev(other) return e.prev, "
+        "third.prev == other"
+    ),
+    (
+        "local third = box.error.new(1, 'c') e:set_prev(other) other:set_prev(third) return "
+        "pcall(third.set_prev, third, e)"
+    ),
     "e:set_prev(other) pcall(box.error, other) return e.prev",
     "e:set_prev(other) e:set_prev(other) return e.prev == other",
-    "local fiber = require('fiber') box.error.set(e) local inner fiber.create(function() inner = {box.error.last()} "
+    "local fiber = require('fiber') box.error.set(e) local inner fiber.create(function() inner = "
+    "{box.error.last()} "
     "box.error.set(other) end) return box.error.last() == e, inner",
     "box.error.MINE = 1 local mine = box.error.MINE box.error.MINE = nil return mine",
 ]
@@ -129,9 +146,13 @@ STATEMENTS = [
 @pytest.mark.parametrize("arguments", ARGUMENTS)
 def test_errors_are_alike(ours: OurLua, real: TarantoolLua, arguments: str) -> None:
     described = "return e, type(e) == 'cdata' and e:unpack()"
-    assert_alike(ours, real, f"local ok, e = pcall(function() return box.error.new({arguments}) end) {described}")
+    assert_alike(
+        ours, real, f"local ok, e = pcall(function() return box.error.new({arguments}) end) {described}"
+    )
     clear = "box.error.clear() "
-    assert_alike(ours, real, f"{clear}local ok, e = pcall(function() return box.error({arguments}) end) {described}")
+    assert_alike(
+        ours, real, f"{clear}local ok, e = pcall(function() return box.error({arguments}) end) {described}"
+    )
     assert_alike(ours, real, f"{clear}local e = box.error.new({arguments}) {described}")
     assert_alike(ours, real, f"{clear}local e = box.error({arguments}) {described}")
 
@@ -150,8 +171,8 @@ def test_statements_are_alike(ours: OurLua, real: TarantoolLua, statement: str) 
 
 @pytest.mark.real_tarantool
 def test_numbers_are_alike(ours: OurLua, real: TarantoolLua) -> None:
-    snippet = "local found = {} for name, number in pairs(box.error) do found[name] = number end found.injection = nil "
-    assert_alike(ours, real, snippet + "return found")
+    snippet = "local found = {} for name, number in pairs(box.error) do found[name] = number end "
+    assert_alike(ours, real, snippet + "found.injection = nil return found")
 
 
 OTHER_WORDS = {26, 33, 47, 68, 74, 75, 76, 95, 138, 160, 183, 184, 185}
@@ -173,7 +194,8 @@ def test_all_wordings_can_be_made(ours: OurLua) -> None:
 def test_states_of_errors_are_freed(ours: OurLua) -> None:
     snippet = (
         "local weak = setmetatable({}, {__mode = 'v'}) "
-        "do local a, b = box.error.new(1, 'a'), box.error.new(1, 'b') a:set_prev(b) weak[1], weak[2] = a, b end "
+        "do local a, b = box.error.new(1, 'a'), box.error.new(1, 'b') a:set_prev(b) weak[1], weak[2] = a, b "
+        "end "
         "collectgarbage() collectgarbage() return weak[1] == nil, weak[2] == nil"
     )
     assert ours.run(PREFIX + snippet) == "ok true true"

@@ -125,7 +125,16 @@ TEXTS = [
 ]
 
 POINTER = r"ffi.cast('const char *', '\146\1\2')"
-HEADS = ["", POINTER, f"{POINTER}, 3", f"{POINTER}, 0", f"{POINTER}, -1", f"{POINTER}, 'x'", f"{POINTER}, 3, 4", "'x', 1"]
+HEADS = [
+    "",
+    POINTER,
+    f"{POINTER}, 3",
+    f"{POINTER}, 0",
+    f"{POINTER}, -1",
+    f"{POINTER}, 'x'",
+    f"{POINTER}, 3, 4",
+    "'x', 1",
+]
 HEADS += [r"ffi.cast('const char *', '\220\0'), 2", r"ffi.cast('const char *', '\220\0\5'), 3", "5, 6"]
 HEADS += [r"ffi.cast('const char *', '\223\0\0\0\5'), 5", r"ffi.cast('const char *', '\130'), 1"]
 
@@ -205,19 +214,43 @@ ENTRY = "{[0] = '%s', [1] = 'file', [2] = 7, [3] = 'message', [4] = 2, [5] = 77%
 @pytest.mark.parametrize("fields", ["", ", [6] = {custom_type = 'Mine'}", ", [6] = {object_type = 'a'}"])
 @pytest.mark.parametrize(
     "kind",
-    ["ClientError", "CustomError", "XlogGapError", "OutOfMemory", "SystemError", "SocketError", "TimedOut", "LuajitError"]
-    + ["ChannelIsClosed", "IllegalParams", "FiberIsCancelled", "LoggedError", "SwimError", "CollationError", "Other"],
+    [
+        "ClientError",
+        "CustomError",
+        "XlogGapError",
+        "OutOfMemory",
+        "SystemError",
+        "SocketError",
+        "TimedOut",
+        "LuajitError",
+        "ChannelIsClosed",
+        "IllegalParams",
+        "FiberIsCancelled",
+        "LoggedError",
+        "SwimError",
+        "CollationError",
+        "Other",
+    ],
 )
 def test_errors_are_unpacked_alike(ours: OurLua, real: TarantoolLua, kind: str, fields: str) -> None:
-    snippet = f"local e = unpacked{{[0] = {{{ENTRY % (kind, fields)}}}}} return e, e:unpack(), e.code, e.errno"
+    snippet = (
+        f"local e = unpacked{{[0] = {{{ENTRY % (kind, fields)}}}}} return e, e:unpack(), e.code, e.errno"
+    )
     assert_alike(ours, real, START + ERRORS + snippet)
 
 
 @pytest.mark.real_tarantool
 @pytest.mark.parametrize(
     "described",
-    ["{[0] = {}}", "{}", "1", "{a = 1}", "{[0] = {{[3] = 'text'}}}", "{[0] = {{[0] = 'ClientError', [3] = 'text'}}}"]
-    + [f"{{[0] = {{{ENTRY % ('ClientError', '')}, {ENTRY % ('XlogError', '')}}}}}"],
+    [
+        "{[0] = {}}",
+        "{}",
+        "1",
+        "{a = 1}",
+        "{[0] = {{[3] = 'text'}}}",
+        "{[0] = {{[0] = 'ClientError', [3] = 'text'}}}",
+        f"{{[0] = {{{ENTRY % ('ClientError', '')}, {ENTRY % ('XlogError', '')}}}}}",
+    ],
 )
 def test_stacks_of_errors_are_unpacked_alike(ours: OurLua, real: TarantoolLua, described: str) -> None:
     snippet = f"local e = unpacked({described}) return e, e.prev, e.prev and e.prev.prev"
@@ -251,7 +284,8 @@ def test_a_truncated_text_is_not_read_behind_its_end(ours: OurLua) -> None:
 
 def test_userdata_may_have_a_serializer(ours: OurLua) -> None:
     snippet = (
-        "local proxy = newproxy(true) getmetatable(proxy).__index = {__serialize = function() return 'text' end} "
+        "local proxy = newproxy(true) getmetatable(proxy).__index = {__serialize = function() return 'text' "
+        "end} "
         "return m.encode(proxy)"
     )
     assert ours.run(PREFIX + START + snippet) == 'ok "\\164text"'

@@ -109,7 +109,8 @@ local function raise(_, ...)
     local object = ...
     if select('#', ...) == 0 then
         object = last[scheduler.current()]
-        if not object then return end
+        if object then error(object, 0) end
+        return
     elseif select('#', ...) > 1 or not objects.is(object) then
         local state = state_of(...)
         if not state then error('box.error(): bad arguments', 2) end
