@@ -29,8 +29,8 @@ struct tuple { uint32_t $; uint32_t $; uint8_t $[?]; };
 struct error { uint64_t $; };
 struct msgpack_options {
     int32_t encode_sparse_ratio, encode_sparse_safe, encode_max_depth;
-    bool encode_sparse_convert, encode_deep_as_nil, encode_invalid_as_nil, encode_invalid_numbers, encode_load_metatables;
-    bool encode_use_tostring, decode_save_metatables, in_order;
+    bool encode_sparse_convert, encode_deep_as_nil, encode_invalid_as_nil, encode_invalid_numbers;
+    bool encode_load_metatables, encode_use_tostring, decode_save_metatables, in_order;
 };
 ]], '\0size', '\0format', '\0row', '\0error')
 ffi.typeof('char *')

@@ -5,7 +5,8 @@
 #include "../values/values.h"
 #include "lua_api.h"
 
-/* What Lua code has given to compiled code: keys of the registry, the same in all states. `luaL_ref` makes positive ones. */
+/* What Lua code has given to compiled code: keys of the registry, the same in all states, where those of `luaL_ref` are
+ * positive. */
 enum {
     LUA_KEPT_FIRST = -100,
     LUA_KEPT_NULL = LUA_KEPT_FIRST,  /* box.NULL */
@@ -16,7 +17,7 @@ enum {
     LUA_KEPT_SERIALIZE,              /* the text `__serialize` */
     LUA_KEPT_TUPLE,                  /* the type of tuples */
     LUA_KEPT_TUPLE_METHODS,
-    LUA_KEPT_FORMATS, LUA_KEPT_NAMES, /* tables of fields' numbers by name, and packed names, by the number of a format */
+    LUA_KEPT_FORMATS, LUA_KEPT_NAMES, /* by the number of a format: fields' numbers by name, and packed names */
     LUA_KEPT_ENCODING,               /* two LuaEncodings as cdata: of the module msgpack, and of rows */
     LUA_KEPT_TUPLE_ENCODING,
     LUA_KEPT_NEW_ERROR,              /* makes a box.error of a code, a message and the name of a type */
@@ -53,8 +54,9 @@ typedef struct {
     char text[512];
 } LuaFailure;
 
-/* lua_encode.c: append values at places of the stack, which are counted from its bottom. These return 1; 0 with the failure.
- * The stack is as it was, but for what is LUA_FAILURE_RAISED. Functions of `__serialize` are called. They need the interpreter's lock. */
+/* lua_encode.c: append values at places of the stack, which are counted from its bottom. These return 1; 0 with the
+ * failure. The stack is as it was, but for what is LUA_FAILURE_RAISED. Functions of `__serialize` are called. They need
+ * the interpreter's lock. */
 int lua_encode(lua_State *lua, Buffer *buffer, int place, const LuaEncoding *encoding, LuaFailure *failure);
 /* An array, or a table or tuple that is one. */
 int lua_encode_row(lua_State *lua, Buffer *buffer, int place, const LuaEncoding *encoding, LuaFailure *failure);
@@ -70,7 +72,7 @@ typedef struct {
     PyGILState_STATE lock;
 } LuaPacking;
 void lua_packing_begin(LuaPacking *packing);
-/* End: call a function that pushes one value made of the buffer's bytes, and which may raise an error of Lua. Returns 1. */
+/* End: call a function that pushes one value of the buffer's bytes, and which may raise an error of Lua. Returns 1. */
 int lua_packing_push(lua_State *lua, LuaPacking *packing, void (*push)(lua_State *, const void *, size_t));
 /* End: raise the failure as an error of Lua. */
 int lua_packing_raise(lua_State *lua, LuaPacking *packing, const LuaFailure *failure);
@@ -81,8 +83,8 @@ int lua_raise_failure(lua_State *lua, const LuaFailure *failure);
 const LuaEncoding *lua_msgpack_encoding(lua_State *lua);
 const LuaEncoding *lua_tuple_encoding(lua_State *lua);
 
-/* lua_decode.c: push the value at `at`, which is well-formed, and return the position behind it. They may raise an error of
- * Lua, as of a lack of memory. */
+/* lua_decode.c: push the value at `at`, which is well-formed, and return the position behind it. They may raise an
+ * error of Lua, as of a lack of memory. */
 Position lua_decode(lua_State *lua, Position at, Position end);
 Position lua_decode_with(lua_State *lua, Position at, Position end, const LuaEncoding *encoding);
 /* The same with maps as tables of their keys and values, one behind the other, and extensions as nil. */
@@ -97,8 +99,8 @@ typedef struct {
     lua_CFunction function;
 } LuaFunction;
 extern const LuaFunction lua_tuple_functions[]; /* up to a NULL */
-/* Push a tuple with a row, a packed array, and with the number of the format that names its fields, or 0. It may raise an
- * error of Lua, as of a lack of memory. */
+/* Push a tuple with a row, a packed array, and with the number of the format that names its fields, or 0. It may raise
+ * an error of Lua, as of a lack of memory. */
 void lua_push_tuple(lua_State *lua, const void *row, size_t size, uint32_t format);
 /* The row of the tuple at a place of the stack, as long as that is there; NULL if there is no tuple. */
 const uint8_t *lua_tuple_data(lua_State *lua, int place, size_t *size);

@@ -1,5 +1,5 @@
-/* LuaJIT's C API, whose functions lupa's module exports. They are looked up at run time: no header of LuaJIT is needed, and
- * the compiled module loads where there is no lupa.
+/* LuaJIT's C API, whose functions lupa's module exports. They are looked up at run time: no header of LuaJIT is needed,
+ * and the compiled module loads where there is no lupa.
  *
  * Source: https://luajit.org/ and https://www.lua.org/manual/5.1/manual.html#3
  */
@@ -68,8 +68,8 @@ static inline int lua_upvalueindex(int number)
 LUA_API_FUNCTIONS(DECLARE)
 #undef DECLARE
 
-/* Look the functions up in the library with a path, which is loaded already. Returns the name of what is missing; NULL if
- * nothing is. */
+/* Look the functions up in the library with a path, which is loaded already. Returns the name of what is missing; NULL
+ * if nothing is. */
 const char *lua_api_load(const char *path);
 
 #endif

@@ -7,7 +7,8 @@
 
 #include <math.h>
 
-enum { TUPLE_NOT_ARRAY = 22, CONVERSIONS_MAX = 100 }; /* the code of an error, and one `__serialize` inside of another */
+enum { TUPLE_NOT_ARRAY = 22 }; /* the code of an error */
+enum { CONVERSIONS_MAX = 100 }; /* one `__serialize` inside of another */
 
 typedef struct {
     lua_State *lua;
@@ -47,6 +48,11 @@ static int encode_nil(Encoder *encoder)
     return is_written(encoder, buffer_append(encoder->buffer, "\xc0", 1));
 }
 
+static int encode_boolean(Encoder *encoder, int value)
+{
+    return is_written(encoder, buffer_append(encoder->buffer, value ? "\xc3" : "\xc2", 1));
+}
+
 static int encode_signed(Encoder *encoder, int64_t value)
 {
     Buffer *buffer = encoder->buffer;
@@ -75,8 +81,8 @@ static int encode_text(Encoder *encoder, int place)
 
 /* -- cdata and userdata -- */
 
-/* The number of a cdata's type. LuaJIT's GC64 objects have it six bytes in front of what they hold; `lua_module.c` checks
- * that with integers. */
+/* The number of a cdata's type. LuaJIT's GC64 objects have it six bytes in front of what they hold; `lua_module.c`
+ * checks that with integers. */
 uint16_t lua_cdata_type(const void *payload)
 {
     uint16_t type;
@@ -84,8 +90,8 @@ uint16_t lua_cdata_type(const void *payload)
     return type;
 }
 
-/* Pack what a function of Lua has put in a value's place, which is on top of the stack: true and a packed value, or false
- * and another value; nil if there is none. */
+/* Pack what a function of Lua has put in a value's place, which is on top of the stack: true and a packed value, or
+ * false and another value; nil if there is none. */
 static int encode_conversion(Encoder *encoder, int depth)
 {
     lua_State *lua = encoder->lua;
@@ -197,7 +203,8 @@ static int find_shape(Encoder *encoder, int place, Shape *shape)
         count++;
         lua_settop(lua, -2);
     }
-    int is_sparse = encoding->sparse_ratio > 0 && encoding->sparse_safe >= 0 && largest > (uint64_t)encoding->sparse_safe
+    int is_limited = encoding->sparse_ratio > 0 && encoding->sparse_safe >= 0;
+    int is_sparse = is_limited && largest > (uint64_t)encoding->sparse_safe
         && largest > count * (uint64_t)encoding->sparse_ratio;
     if (!shape->is_map && is_sparse) {
         if (!encoding->sparse_convert)
@@ -325,7 +332,7 @@ static int encode(Encoder *encoder, int place, int depth)
         return refuse(encoder, "stack overflow");
     switch (lua_type(lua, place)) {
     case LUA_TNONE: case LUA_TNIL: return encode_nil(encoder);
-    case LUA_TBOOLEAN: return is_written(encoder, buffer_append(encoder->buffer, lua_toboolean(lua, place) ? "\xc3" : "\xc2", 1));
+    case LUA_TBOOLEAN: return encode_boolean(encoder, lua_toboolean(lua, place));
     case LUA_TNUMBER: return encode_number(encoder, lua_tonumber(lua, place));
     case LUA_TSTRING: return encode_text(encoder, place);
     case LUA_TTABLE: return encode_table(encoder, place, depth);

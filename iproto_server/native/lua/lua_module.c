@@ -1,4 +1,5 @@
-/* The functions of compiled code that modules of Lua call: `package.loadlib(path, 'luaopen_iproto')()` is a table of them. */
+/* The functions of compiled code that modules of Lua call: `package.loadlib(path, 'luaopen_iproto')()` is a table of
+ * them. */
 #include "../native.h"
 
 LuaTypes lua_types;
@@ -74,8 +75,8 @@ static int know_types(const LuaTypes *types)
     return 1;
 }
 
-/* setup(values): what compiled code has to know; `an_int64` and `a_uint64` are -5LL and 5ULL, `a_tuple` has 3 bytes that
- * it says are 7. Returns whether compiled code understands the objects of this LuaJIT. */
+/* setup(values): what compiled code has to know; `an_int64` and `a_uint64` are -5LL and 5ULL, `a_tuple` has 3 bytes
+ * that it says are 7. Returns whether compiled code understands the objects of this LuaJIT. */
 static int set_up(lua_State *lua)
 {
     LuaTypes types = {

@@ -1,5 +1,5 @@
-/* Tuples as values of Lua: cdata of the type `struct tuple`, which has a row, and the number of the format that names its
- * fields.
+/* Tuples as values of Lua: cdata of the type `struct tuple`, which has a row, and the number of the format that names
+ * its fields.
  */
 #include "lua_tuple.h"
 
@@ -102,8 +102,8 @@ static int push_value(lua_State *lua, const LuaTuple *tuple, Position at)
     return 1;
 }
 
-/* tuple_index(tuple, key): a field by its number, name or path; else a method. A field that is nil is found by its number
- * only. */
+/* tuple_index(tuple, key): a field by its number, name or path; else a method. A field that is nil is found by its
+ * number only. */
 static int index_tuple(lua_State *lua)
 {
     const LuaTuple *tuple = tuple_at(lua, 1);
@@ -178,8 +178,8 @@ static void push_new(lua_State *lua, const void *row, size_t size)
     lua_push_tuple(lua, row, size, 0);
 }
 
-/* tuple_new(value …): a tuple of a table or of another tuple; a tuple of the values if there are more, or there is one of
- * another type */
+/* tuple_new(value …): a tuple of a table or of another tuple; a tuple of the values if there are more, or if the only
+ * one has another type */
 static int make_tuple(lua_State *lua)
 {
     int count = lua_gettop(lua);
@@ -211,8 +211,8 @@ static int tuple_of(lua_State *lua)
     return 1;
 }
 
-/* tuple_in_order(tuple): the fields, where a map is a table of its keys and values, one behind the other, and extensions are
- * nil */
+/* tuple_in_order(tuple): the fields, where a map is a table of its keys and values, one behind the other, and
+ * extensions are nil */
 static int in_order(lua_State *lua)
 {
     const LuaTuple *tuple = tuple_check(lua, 1);

@@ -64,7 +64,8 @@ int tuple_slice(lua_State *lua)
 /* The iterator's function has a tuple, the number of the field behind which it is, and the offset of the next one. */
 static Position next_field(lua_State *lua, const LuaTuple *tuple, double behind)
 {
-    if (lua_topointer(lua, lua_upvalueindex(1)) == tuple && lua_tonumber(lua, lua_upvalueindex(2)) == behind && behind > 0) {
+    int is_next = lua_tonumber(lua, lua_upvalueindex(2)) == behind && behind > 0;
+    if (is_next && lua_topointer(lua, lua_upvalueindex(1)) == tuple) {
         uint32_t offset = (uint32_t)lua_tonumber(lua, lua_upvalueindex(3));
         return offset < tuple->size ? tuple->row + offset : NULL;
     }
@@ -118,8 +119,8 @@ static void push_new(lua_State *lua, const void *row, size_t size)
     lua_push_tuple(lua, row, size, 0);
 }
 
-/* tuple:transform(from, count[, value …]): a copy in which values have replaced some fields from a number on, which is
- * from 1 or from the end */
+/* tuple:transform(from, count[, value …]): a copy in which values have replaced some fields from a number on, which
+ * counts from 1 or from the end */
 int tuple_transform_fields(lua_State *lua)
 {
     const LuaTuple *tuple = tuple_check(lua, 1);

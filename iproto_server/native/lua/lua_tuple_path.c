@@ -52,7 +52,7 @@ static const char *take_number(const char *at, const char *end, Step *step)
     return at == start || !step->number ? NULL : at;
 }
 
-/* Read a step of a path, which is the first one behind `start`. Returns the position behind it; NULL if there is none. */
+/* Read a step of a path; at `start` it needs no dot. Returns the position behind it; NULL if there is none. */
 static const char *take_step(const char *at, const char *end, const char *start, Step *step)
 {
     if (*at == '.')

@@ -91,7 +91,8 @@ static void reword(LuaFailure *failure)
     snprintf(failure->text, sizeof failure->text, "%s%s", other, type);
 }
 
-/* tuple_update(tuple, operations): the row after operations that the engine knows, and true; else the packed operations */
+/* tuple_update(tuple, operations): the row after operations that the engine knows and true; else the packed operations
+ * and false */
 int tuple_update(lua_State *lua)
 {
     const LuaTuple *tuple = tuple_check(lua, 1);

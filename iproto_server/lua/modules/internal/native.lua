@@ -1,7 +1,7 @@
 -- The functions of compiled code, and the types of cdata that it knows.
 --
--- Types are declared here in one order, so that they have the same numbers in each state of Lua: `prelude.lua` loads this
--- module's types before any other module declares some.
+-- Types are declared here in one order, so that they have the same numbers in each state of Lua: `prelude.lua` loads
+-- this module's types before any other module declares some.
 local _, host = ...
 local ffi = require('ffi')
 local serializer = require('internal.serial.serializer')

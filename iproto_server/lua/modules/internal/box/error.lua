@@ -42,8 +42,8 @@ local function set_place(state, level)
     return state
 end
 
--- The state of an error of a table, or of a code or type and arguments; nil if these are wrong. Errors of `string.format`
--- are raised.
+-- The state of an error of a table, or of a code or type and arguments; nil if these are wrong. Errors of
+-- `string.format` are raised.
 local function state_of(...)
     local kind = ...
     if type(kind) == 'table' then
@@ -126,7 +126,8 @@ local BASE_TYPES = {LoggedError = 'ClientError', UnsupportedIndexFeature = 'Clie
 -- An error for `error()`, which is the last one of the fiber. `fields` are what errors of its type have.
 local function new_error(code, message, base_type, fields)
     base_type = base_type or code == PROC_LUA and 'LuajitError' or 'ClientError'
-    local state = {code = code, message = message or '', base_type = BASE_TYPES[base_type] or base_type, fields = fields}
+    local state = {code = code, message = message or '', fields = fields}
+    state.base_type = BASE_TYPES[base_type] or base_type
     if fields and fields.custom_type then state.base_type, state.custom_type = 'CustomError', fields.custom_type end
     local object = objects.new(set_place(state, 2))
     set_last(object)
@@ -138,12 +139,15 @@ function serializer.raise(message)
     error(new_error(PROC_LUA, message, 'LuajitError'), 0)
 end
 
--- Errors in MessagePack ------------------------------------------------------------------------------------------------
+-- Errors in MessagePack -----------------------------------------------------------------------------------------------
 
 local TYPE, FILE, LINE, MESSAGE, ERRNO, CODE, FIELDS = 0, 1, 2, 3, 4, 5, 6
 local KNOWN_TYPES = {}
-for name in ([[ClientError CustomError AccessDeniedError XlogError XlogGapError SystemError SocketError OutOfMemory TimedOut
-    ChannelIsClosed LuajitError IllegalParams CollationError SwimError CryptoError FiberIsCancelled]]):gmatch('%S+') do
+for _, name in ipairs{
+    'ClientError', 'CustomError', 'AccessDeniedError', 'XlogError', 'XlogGapError', 'SystemError', 'SocketError',
+    'OutOfMemory', 'TimedOut', 'ChannelIsClosed', 'LuajitError', 'IllegalParams', 'CollationError', 'SwimError',
+    'CryptoError', 'FiberIsCancelled',
+} do
     KNOWN_TYPES[name] = true
 end
 

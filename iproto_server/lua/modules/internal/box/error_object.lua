@@ -34,7 +34,7 @@ function objects.new(state)
     return object
 end
 
--- Causes ---------------------------------------------------------------------------------------------------------------
+-- Causes --------------------------------------------------------------------------------------------------------------
 
 -- Let an error be the cause of no other.
 function objects.unlink(object)
@@ -60,7 +60,7 @@ function objects.set_cause(object, cause)
     return true
 end
 
--- Fields and methods -----------------------------------------------------------------------------------------------------
+-- Fields and methods --------------------------------------------------------------------------------------------------
 
 local fields = {
     base_type = function(state) return state.base_type end,

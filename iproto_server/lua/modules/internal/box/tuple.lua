@@ -27,7 +27,7 @@ local function define_format(number, names)
     formats[number], names_of[number] = numbers, encode(names)
 end
 
--- Fields ---------------------------------------------------------------------------------------------------------------
+-- Fields --------------------------------------------------------------------------------------------------------------
 
 local TABLE_USAGE = 'tuple:totable([from[, to]])'
 local ALL = 4294967295 -- the number of fields behind all
@@ -84,7 +84,7 @@ function methods.tomap(...)
     return map
 end
 
--- Iterators ------------------------------------------------------------------------------------------------------------
+-- Iterators -----------------------------------------------------------------------------------------------------------
 
 local function stepped(number, value)
     if number then return number, value end
@@ -126,7 +126,7 @@ function methods.findall(tuple, offset, value)
     return places
 end
 
--- Changed copies -------------------------------------------------------------------------------------------------------
+-- Changed copies ------------------------------------------------------------------------------------------------------
 
 methods.transform = native.tuple_transform
 
@@ -153,7 +153,7 @@ end
 methods.update = changing('tuple:update({ { op, field, arg}+ })', false)
 methods.upsert = changing('tuple:upsert({ { op, field, arg}+ })', true)
 
--- The type -------------------------------------------------------------------------------------------------------------
+-- The type ------------------------------------------------------------------------------------------------------------
 
 ffi.metatype(tuple_t, {
     __index = native.tuple_index,

@@ -46,8 +46,8 @@ local function index(value, key)
     return value[key]
 end
 
--- What is packed in place of a value: true and a packed value, or false and another value. Returns nil if there is none,
--- or nil and what is wrong.
+-- What is packed in place of a value: true and a packed value, or false and another value. Returns nil if there is
+-- none, or nil and what is wrong.
 function extensions.encode(value, load_metatables, use_tostring)
     local id = type(value) == 'cdata' and tonumber(typeof(value))
     if id and find(tostring(value), '^ctype<') then id = nil end -- the type itself
