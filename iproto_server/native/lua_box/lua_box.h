@@ -53,6 +53,7 @@ void lua_push_exception(lua_State *lua); /* the pending exception as an error of
 void lua_push_value(lua_State *lua, PyObject *value); /* of a Tuple, a Raw, or packed bytes */
 int lua_prepare(lua_State *lua, PyObject **value); /* make it one of these; -1 with an exception */
 LuaCall lua_call_begin(lua_State *lua);
+int lua_check_depth(void); /* -1 with an exception: Lua and Python have called each other too often */
 /* Push a result of Python, whose reference is stolen, or raise the exception. None is no value, a tuple several ones. They
  * return the number of values. */
 int lua_call_end(const LuaCall *call, PyObject *result);
@@ -73,6 +74,7 @@ enum { PROC_LUA = 32 };
 void lua_raise_error(int code, PyObject *message, PyObject *kind);
 /* The same of an error: the code, the message and the type are at a place and behind it. */
 void lua_raise_described(lua_State *lua, int place);
+void lua_raise_top(lua_State *lua); /* lua_functions.c: of the error at the top of the stack, which is removed */
 
 /* lua_rows.c, lua_transactions.c, lua_entry.c: functions of Lua */
 extern const LuaFunction lua_row_functions[], lua_transaction_functions[], lua_entry_functions[];

@@ -58,8 +58,7 @@ int lua_invoke(lua_State *lua)
     return 0;
 }
 
-/* Raise the error of Lua at the top of the stack, and remove it. */
-static void raise_error(lua_State *lua)
+void lua_raise_top(lua_State *lua)
 {
     lua_rawgeti(lua, LUA_REGISTRYINDEX, lua_box_values.describe_error);
     lua_pushvalue(lua, -2);
@@ -76,6 +75,8 @@ static void raise_error(lua_State *lua)
 static PyObject *call_lua(Invocation call)
 {
     lua_State *lua = lua_running();
+    if (lua_check_depth() < 0)
+        return NULL;
     if (!lua) {
         PyErr_SetString(PyExc_RuntimeError, "Lua has ended");
         return NULL;
@@ -84,7 +85,7 @@ static PyObject *call_lua(Invocation call)
     lua_pushlightuserdata(lua, &call);
     if (lua_pcall(lua, 1, 0, 0)) {
         Py_CLEAR(call.result);
-        raise_error(lua);
+        lua_raise_top(lua);
     }
     return call.result;
 }

@@ -13,11 +13,22 @@ static void keep(PyObject *result)
 }
 
 static lua_State *running; /* of the innermost call */
+static int depth;          /* calls within each other */
+
+int lua_check_depth(void)
+{
+    enum { DEPTH_MAX = 100 }; /* each takes several kilobytes of the stack of C */
+    if (depth < DEPTH_MAX)
+        return 0;
+    PyErr_SetString(PyExc_RecursionError, "stack overflow");
+    return -1;
+}
 
 LuaCall lua_call_begin(lua_State *lua)
 {
     LuaCall call = {lua, running, PyGILState_Ensure()};
     running = lua;
+    depth++;
     return call;
 }
 
@@ -25,6 +36,7 @@ LuaCall lua_call_begin(lua_State *lua)
 static void release(const LuaCall *call)
 {
     running = call->before;
+    depth--;
     PyGILState_Release(call->lock);
 }
 

@@ -4,13 +4,11 @@
 /* Raise what is wrong, as an exception. Returns -1. */
 static int raise_failure(lua_State *lua, const LuaFailure *failure)
 {
-    int is_raised = failure->kind == LUA_FAILURE_RAISED; /* then the error is at the top of the stack */
-    size_t size = strlen(failure->text);
-    const char *raised = is_raised ? lua_tolstring(lua, -1, &size) : NULL;
-    const char *text = raised ? raised : is_raised ? "an error of __serialize" : failure->text;
-    PyObject *message = PyUnicode_DecodeUTF8(text, (Py_ssize_t)(raised || !is_raised ? size : strlen(text)), "surrogateescape");
-    if (is_raised)
-        lua_settop(lua, -2);
+    if (failure->kind == LUA_FAILURE_RAISED) { /* the error is at the top of the stack */
+        lua_raise_top(lua);
+        return -1;
+    }
+    PyObject *message = PyUnicode_DecodeUTF8(failure->text, (Py_ssize_t)strlen(failure->text), "surrogateescape");
     if (message)
         lua_raise_error(failure->kind == LUA_FAILURE_CLIENT ? failure->code : PROC_LUA, message, NULL);
     Py_XDECREF(message);
@@ -20,12 +18,16 @@ static int raise_failure(lua_State *lua, const LuaFailure *failure)
 int lua_pack_value(lua_State *lua, int place, Buffer *buffer)
 {
     LuaFailure failure;
+    if (lua_check_depth() < 0)
+        return -1;
     return lua_encode(lua, buffer, place, lua_msgpack_encoding(lua), &failure) ? 0 : raise_failure(lua, &failure);
 }
 
 int lua_pack(lua_State *lua, int place, Buffer *buffer)
 {
     LuaFailure failure;
+    if (lua_check_depth() < 0)
+        return -1;
     return lua_encode_row(lua, buffer, place, lua_tuple_encoding(lua), &failure) ? 0 : raise_failure(lua, &failure);
 }
 

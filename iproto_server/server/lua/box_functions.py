@@ -6,15 +6,16 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from iproto_server.box import Box, Tuple
-from iproto_server.box.api.lua_arguments import argument, lua_value
+from iproto_server.box.api.lua_arguments import argument, lua_type, lua_value
 from iproto_server.box.api.space import Space
 from iproto_server.box.api.space_index import Index
 from iproto_server.box.catalog.system_space_ids import FUNC
 from iproto_server.box.lua_calls.calls import RemoteCalls
 from iproto_server.box.lua_calls.sequence import describe_sequence
 from iproto_server.box.lua_calls.space import INDEX_METHODS, SPACE_METHODS, describe_space
+from iproto_server.box.tuple.tuple import NIL
 from iproto_server.codec import msgpack as codec
-from iproto_server.errors import BoxError
+from iproto_server.errors import BoxError, ErrorCode
 
 Function = Callable[..., object]
 
@@ -143,7 +144,16 @@ class BoxFunctions:
 
 
 _SHOWN_OF_FUNCTIONS: Final = (
-    "id", "name", "language", "body", "returns", "param_list", "is_deterministic", "is_sandboxed", "comment", "aggregate"
+    "id",
+    "name",
+    "language",
+    "body",
+    "returns",
+    "param_list",
+    "is_deterministic",
+    "is_sandboxed",
+    "comment",
+    "aggregate",
 )
 
 
@@ -179,7 +189,9 @@ class _BeforeReplace:
             return None
         first = result[0] if isinstance(result, tuple) else result
         value = codec.unpack(first.raw)
-        return codec.NIL if value is None else value
+        if value is not None and not isinstance(value, list):
+            raise BoxError(ErrorCode.BEFORE_REPLACE_RET, lua_type(value))
+        return NIL if value is None else value
 
 
 def _before_replace(space: Space, arguments: list[Any]) -> object:
@@ -190,8 +202,6 @@ def _before_replace(space: Space, arguments: list[Any]) -> object:
 def _from_map(space: Space, arguments: list[Any]) -> object:
     """The row of a map of fields by name: a tuple, or with the option `table` a table; None and an error's text."""
     given = argument(arguments, 0)
-    if not isinstance(given, dict) and given != []:
-        raise BoxError.procedure("Usage: space:frommap(map, opts)")
     options = argument(arguments, 1)
     names = space.core().format.names
     fields: list[Any] = []
@@ -201,12 +211,12 @@ def _from_map(space: Space, arguments: list[Any]) -> object:
             return None, f"Unknown field '{name}'"
         fields.extend([None] * (number + 1 - len(fields)))
         fields[number] = value
-    if isinstance(options, dict) and options.get("table"):
-        return fields
     try:
         space.core().format.check(fields)
     except BoxError as error:
         return None, error.message
+    if isinstance(options, dict) and options.get("table"):
+        return fields
     return Tuple(codec.pack(fields), space.core().format)
 
 

@@ -60,7 +60,9 @@ async def _serve(server: LuaServer, texts: Sequence[tuple[str, bytes]], manager:
     status = 0
     for path, text in texts:
         try:
-            script = loop.create_task(run(runtime, runtime.load(_without_shebang(text), b"@" + path.encode())))
+            script = loop.create_task(
+                run(runtime, runtime.load(_without_shebang(text), b"@" + path.encode()))
+            )
         except SyntaxError as error:
             print(f"LuajitError: {error}", file=sys.stderr)
             status = 1

@@ -21,13 +21,13 @@ def process(folder: Path, *command: str) -> LuaProcess:
     return LuaProcess([*command, str(JUDGE)], environment)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def ours(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LuaProcess]:
     with process(tmp_path_factory.mktemp("ours"), sys.executable, "-m", "iproto_server", "serve") as lua:
         yield lua
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LuaProcess]:
     program = require_program("tarantool", "tarantool")
     with process(tmp_path_factory.mktemp("theirs"), program) as lua:

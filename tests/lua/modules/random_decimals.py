@@ -31,9 +31,13 @@ def operand(random: Random) -> str:
     if chance < 0.06:
         return random.choice(JUNK)
     if chance < 0.16:
-        return repr(random.choice((0, 1, -1, 2, 0.1, 1.5, -2.25, 1e15, 1e16, 1e37, 1e38, 1e-7, random.random())))
+        return repr(
+            random.choice((0, 1, -1, 2, 0.1, 1.5, -2.25, 1e15, 1e16, 1e37, 1e38, 1e-7, random.random()))
+        )
     if chance < 0.2:
-        return random.choice(("1LL", "-1LL", "18446744073709551615ULL", "ffi.new('float', 0.1)", "ffi.new('char', 7)"))
+        return random.choice(
+            ("1LL", "-1LL", "18446744073709551615ULL", "ffi.new('float', 0.1)", "ffi.new('char', 7)")
+        )
     if chance < 0.3:
         return f"'{number_text(random)}'"
     if chance < 0.4:

@@ -26,15 +26,33 @@ def _mode(random: Random) -> str:
 
 
 def _flags(random: Random) -> str:
-    names = ["O_RDONLY", "O_WRONLY", "O_RDWR", "O_CREAT", "O_TRUNC", "O_APPEND", "O_EXCL", "O_DIRECTORY", "O_OTHER"]
+    names = [
+        "O_RDONLY",
+        "O_WRONLY",
+        "O_RDWR",
+        "O_CREAT",
+        "O_TRUNC",
+        "O_APPEND",
+        "O_EXCL",
+        "O_DIRECTORY",
+        "O_OTHER",
+    ]
     chosen = random.sample(names, random.choice((0, 1, 2, 2, 3)))
     if random.random() < 0.6:
         chosen = ["O_RDWR", "O_CREAT", *(each for each in chosen if each in ("O_TRUNC", "O_APPEND"))]
-    return random.choice(("", f", '{chosen[0]}'")) if len(chosen) == 1 else ", {%s}" % ", ".join(map(repr, chosen))
+    return (
+        random.choice(("", f", '{chosen[0]}'"))
+        if len(chosen) == 1
+        else ", {%s}" % ", ".join(map(repr, chosen))
+    )
 
 
 def _open(random: Random) -> str:
-    mode = f", {_mode(random)}" if random.random() < 0.9 else random.choice(("", ", {'S_IRUSR', 'S_IWUSR'}", ", 'other'"))
+    mode = (
+        f", {_mode(random)}"
+        if random.random() < 0.9
+        else random.choice(("", ", {'S_IRUSR', 'S_IWUSR'}", ", 'other'"))
+    )
     flags = _flags(random)
     return f"fio.open({_path(random)}{flags}{mode if flags else ''})"
 
@@ -52,7 +70,17 @@ def _word(random: Random) -> str:
 
 
 def _whence(random: Random) -> str:
-    names = ("", ", 'SEEK_SET'", ", 'SEEK_CUR'", ", 'SEEK_END'", ", 'SEEK_OTHER'", ", 2", ", nil", ", 9", ", {}")
+    names = (
+        "",
+        ", 'SEEK_SET'",
+        ", 'SEEK_CUR'",
+        ", 'SEEK_END'",
+        ", 'SEEK_OTHER'",
+        ", 2",
+        ", nil",
+        ", 9",
+        ", {}",
+    )
     return random.choice(names)
 
 
@@ -87,19 +115,27 @@ _CALLS: tuple[Callable[[Random], str], ...] = (
     lambda random: f"fio.rmtree({_target(random)})",
     lambda random: f"sorted(fio.listdir({_path(random)}))",
     lambda random: f"sorted(fio.listdir('.'))",
-    lambda random: f"fio.glob('{random.choice(('*', 'd/*', '[ab]', '?', 'd*/', '*/*', 'none*', '.*', '{a,b}'))}')",
+    lambda random: (
+        f"fio.glob('{random.choice(('*', 'd/*', '[ab]', '?', 'd*/', '*/*', 'none*', '.*', '{a,b}'))}')"
+    ),
     lambda random: f"fio.unlink({_path(random)})",
     lambda random: f"fio.rename({_path(random)}, {_path(random)})",
     lambda random: f"fio.link({_path(random)}, {_path(random)})",
     lambda random: f"fio.symlink({_path(random)}, {_path(random)})",
     lambda random: f"fio.readlink({_path(random)})",
     lambda random: f"fio.chmod({_path(random)}, {_mode(random)})",
-    lambda random: f"fio.chown({_path(random)}, {random.choice(('0', chr(39) + 'root' + chr(39), chr(39) + 'nobody-here' + chr(39)))}, 0)",
+    lambda random: (
+        f"fio.chown({_path(random)}, {random.choice(('0', chr(39) + 'root' + chr(39), chr(39) + 'nobody-here' + chr(39)))}, 0)"
+    ),
     lambda random: f"fio.truncate({_path(random)}, {_offset(random)})",
     lambda random: f"fio.copytree({_path(random)}, {_target(random)})",
     _copyfile,
-    lambda random: f"fio.utime({_path(random)}, {random.choice((0, 1, 1.5, 12345))}, {random.choice((1, 2.25))})",
-    lambda random: f"fio.path.{random.choice(('exists', 'is_dir', 'is_file', 'is_link', 'lexists'))}({_path(random)})",
+    lambda random: (
+        f"fio.utime({_path(random)}, {random.choice((0, 1, 1.5, 12345))}, {random.choice((1, 2.25))})"
+    ),
+    lambda random: (
+        f"fio.path.{random.choice(('exists', 'is_dir', 'is_file', 'is_link', 'lexists'))}({_path(random)})"
+    ),
     lambda random: f"fio.stat({_path(random)}) ~= nil",
     lambda random: f"(fio.stat({_path(random)}) or {{}}).{random.choice(('mode', 'size', 'nlink', 'uid'))}",
     lambda random: f"(fio.lstat({_path(random)}) or {{}}).size",
@@ -134,11 +170,15 @@ def files_snippet(random: Random) -> str:
     for path in random.sample(("a", "b", "d/g"), 2):
         if "/" in path:
             lines.append("fio.mktree('d/e')")
-        lines.append(f"do local made = fio.open('{path}', {{'O_CREAT', 'O_WRONLY'}}, 420) made:write('hello') made:close() end")
+        lines.append(
+            f"do local made = fio.open('{path}', {{'O_CREAT', 'O_WRONLY'}}, 420) made:write('hello') made:close() end"
+        )
     for _ in range(random.randint(1, 8)):
         if random.random() < 0.4:
             lines.append(f"note(pcall(function() file = {_open(random)}; return file ~= nil end))")
-            lines += (f"note(pcall(function() return {_method(random)} end))" for _ in range(random.randint(1, 5)))
+            lines += (
+                f"note(pcall(function() return {_method(random)} end))" for _ in range(random.randint(1, 5))
+            )
         else:
             lines.append(f"note(pcall(function() return {random.choice(_CALLS)(random)} end))")
     return _HEAD + "\n".join(lines) + "\nif file then file:close() end\nfio.umask(18)\nreturn results"

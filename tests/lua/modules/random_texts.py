@@ -18,8 +18,39 @@ PREAMBLE = "local json, yaml, ffi = require('json'), require('yaml'), require('f
 PIECES = (
     "a b c x1 1 2 0 -1 +1 1.5 1e5 .5 5. 0x1F 017 inf nan -inf Infinity 100000000000000 18446744073709551616 true false "
     "yes no null ~ on nil Null 1LL - -- --- ... ? ?a : :a a: a:b , [ ] { } # #c & * ! | > ' \" % @ ` \\ = << / . _ $ ( )"
-).split() + [" ", "  ", "\n", "\n\n", "\n ", " \n", "\t", "\r", "\r\n", ": ", "- ", " #", "é", "日本", "😀", "''", '"', "\u2028"]
-RARE = ["\0", "\x01", "\x1b", "\x7f", "\x85", "\ufeff", "\ufffe", "\u0378", "\U0001fffe", "word " * 20, "long" * 50]
+).split() + [
+    " ",
+    "  ",
+    "\n",
+    "\n\n",
+    "\n ",
+    " \n",
+    "\t",
+    "\r",
+    "\r\n",
+    ": ",
+    "- ",
+    " #",
+    "é",
+    "日本",
+    "😀",
+    "''",
+    '"',
+    "\u2028",
+]
+RARE = [
+    "\0",
+    "\x01",
+    "\x1b",
+    "\x7f",
+    "\x85",
+    "\ufeff",
+    "\ufffe",
+    "\u0378",
+    "\U0001fffe",
+    "word " * 20,
+    "long" * 50,
+]
 BYTES = [b"\xff", b"\xc3", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\xe2\x82"]
 
 NUMBERS = (
@@ -28,9 +59,26 @@ NUMBERS = (
 ).split()
 CDATA = [
     f"ffi.new('{kind}', {value})"
-    for kind in ("int8_t", "uint16_t", "int", "int64_t", "uint64_t", "float", "double", "bool", "char", "long long")
+    for kind in (
+        "int8_t",
+        "uint16_t",
+        "int",
+        "int64_t",
+        "uint64_t",
+        "float",
+        "double",
+        "bool",
+        "char",
+        "long long",
+    )
     for value in ("0", "1", "65", "1.5", "-3")
-] + ["json.NULL", "ffi.new('void *', nil)", "ffi.cast('void *', 16)", "ffi.new('int[2]')", "ffi.typeof('int')"]
+] + [
+    "json.NULL",
+    "ffi.new('void *', nil)",
+    "ffi.cast('void *', 16)",
+    "ffi.new('int[2]')",
+    "ffi.typeof('int')",
+]
 HINTS = ["seq", "map", "sequence", "mapping", "array", "bad"]
 
 JSON_TOKENS = (
@@ -40,14 +88,49 @@ JSON_TOKENS = (
 
 YAML_TOKENS = (
     "a b c 1 1.5 true null ~ - ? : , [ ] { } # & &a &b * *a *b ! !a !!str !!int !!float !!bool !!null !!binary !!map !<x> "
-    "| > |- >+ |2 |+ ' \" 'q' \"q\" 'it''s' \"\\n\" \"\\x41\" \"\\q\" --- ... % %YAML %TAG 0x1F 100000000000000 1e3 a:b <<"
-).split() + [" ", "  ", "\n", "\n  ", "\n ", "\n    ", ": ", "- ", "? ", " #c\n", "\t", "\n\n", "- ", ": ", "\n", "\n  ", ", "]
-YAML_TOKENS += ["\r\n", "é", "\x85", "\u2028", "%YAML 1.1\n---\n", "%TAG ! x\n--- ", "\n---\n", "\n...\n", "!!binary AQ==", "\\\n"]
+    '| > |- >+ |2 |+ \' " \'q\' "q" \'it\'\'s\' "\\n" "\\x41" "\\q" --- ... % %YAML %TAG 0x1F 100000000000000 1e3 a:b <<'
+).split() + [
+    " ",
+    "  ",
+    "\n",
+    "\n  ",
+    "\n ",
+    "\n    ",
+    ": ",
+    "- ",
+    "? ",
+    " #c\n",
+    "\t",
+    "\n\n",
+    "- ",
+    ": ",
+    "\n",
+    "\n  ",
+    ", ",
+]
+YAML_TOKENS += [
+    "\r\n",
+    "é",
+    "\x85",
+    "\u2028",
+    "%YAML 1.1\n---\n",
+    "%TAG ! x\n--- ",
+    "\n---\n",
+    "\n...\n",
+    "!!binary AQ==",
+    "\\\n",
+]
 
 
 def literal(text: bytes) -> str:
     """A string literal of Lua."""
-    return '"' + "".join(f"\\{code:03d}" if code < 32 or code > 126 or code in b'"\\' else chr(code) for code in text) + '"'
+    return (
+        '"'
+        + "".join(
+            f"\\{code:03d}" if code < 32 or code > 126 or code in b'"\\' else chr(code) for code in text
+        )
+        + '"'
+    )
 
 
 class Snippets:
@@ -69,7 +152,10 @@ class Snippets:
 
     def _text(self) -> bytes:
         pick = self._random.random
-        parts = [each.encode("utf-8", "surrogatepass") for each in self._some(PIECES, 0, self._random.choice((1, 2, 4, 30)))]
+        parts = [
+            each.encode("utf-8", "surrogatepass")
+            for each in self._some(PIECES, 0, self._random.choice((1, 2, 4, 30)))
+        ]
         if pick() < 0.1:
             parts.insert(self._random.randint(0, len(parts)), self._random.choice(RARE).encode())
         if pick() < 0.04:
@@ -81,7 +167,9 @@ class Snippets:
         if pick < 0.5:
             return literal(self._text())
         if pick < 0.9:
-            return self._random.choice(("1", "2", "3", "5", "11", "30", "-1", "0", "1.5", "true", "1LL", "2^53"))
+            return self._random.choice(
+                ("1", "2", "3", "5", "11", "30", "-1", "0", "1.5", "true", "1LL", "2^53")
+            )
         key = self._value(depth + 1)
         return "7" if key in NUMBERS else key  # a great number makes a great array
 
@@ -117,7 +205,14 @@ class Snippets:
 
     def _options(self) -> str:
         choose = self._random.choice
-        flags = ("sparse_convert", "deep_as_nil", "invalid_numbers", "load_metatables", "use_tostring", "invalid_as_nil")
+        flags = (
+            "sparse_convert",
+            "deep_as_nil",
+            "invalid_numbers",
+            "load_metatables",
+            "use_tostring",
+            "invalid_as_nil",
+        )
         options = [f"encode_{choose(flags)} = {choose(('true', 'false'))}"]
         options.append(f"encode_sparse_ratio = {choose(('0', '1', '2', '3', '-1'))}")
         options.append(f"encode_sparse_safe = {choose(('0', '1', '5', '10', '-1'))}")
@@ -127,11 +222,11 @@ class Snippets:
         return "{" + ", ".join(options[: self._random.randint(1, 3)]) + "}"
 
     def _encoded_with_options(self) -> str:
-        value = re.sub(r"\bprint\b|io\.stdout|ffi\.cast\('void \*', 16\)|ffi\.new\('int\[2\]'\)", "1", self._value())
-        module = self._random.choice(("json", "yaml"))
-        return (
-            f"local t1, t2 = {{}}, {{a = 1}} local m = {module}.new() m.cfg{self._options()} return m.encode({value})"
+        value = re.sub(
+            r"\bprint\b|io\.stdout|ffi\.cast\('void \*', 16\)|ffi\.new\('int\[2\]'\)", "1", self._value()
         )
+        module = self._random.choice(("json", "yaml"))
+        return f"local t1, t2 = {{}}, {{a = 1}} local m = {module}.new() m.cfg{self._options()} return m.encode({value})"
 
     def _json_decoded(self) -> str:
         text = "".join(self._some(JSON_TOKENS, 1, self._random.choice((2, 5, 9)))).encode()
@@ -146,9 +241,32 @@ class Snippets:
     def _yaml_indented(self) -> str:
         lines = []
         for _ in range(self._random.randint(1, 6)):
-            start = self._random.choice(("- ", "a: ", "? ", "", "b:", "-", ": ", "- - ", "- a: ", "'k': ", "[", "{", "  "))
-            rest = "".join(self._some(YAML_TOKENS, 0, 3)) if self._random.random() < 0.5 else self._random.choice(
-                ("x", "1", "[1, 2]", "{a: 1}", "'q'", "|", ">", "&a x", "*a", '"d"', "x y", "", "# c", "]", "}", "[a: b]")
+            start = self._random.choice(
+                ("- ", "a: ", "? ", "", "b:", "-", ": ", "- - ", "- a: ", "'k': ", "[", "{", "  ")
+            )
+            rest = (
+                "".join(self._some(YAML_TOKENS, 0, 3))
+                if self._random.random() < 0.5
+                else self._random.choice(
+                    (
+                        "x",
+                        "1",
+                        "[1, 2]",
+                        "{a: 1}",
+                        "'q'",
+                        "|",
+                        ">",
+                        "&a x",
+                        "*a",
+                        '"d"',
+                        "x y",
+                        "",
+                        "# c",
+                        "]",
+                        "}",
+                        "[a: b]",
+                    )
+                )
             )
             lines.append(" " * self._random.choice((0, 0, 1, 2, 2, 4)) + start + rest)
         return f"return yaml.decode({literal(chr(10).join(lines).encode())})"
@@ -166,7 +284,9 @@ def _plain(described: str) -> str:
     found = BOX_ERROR.search(described)
     if found:
         text = re.sub(r'[\x00-\x1f"\\]', lambda c: f"\\{ord(c.group()):03d}", found.group(1))
-        text = re.sub(r"[^\x00-\x7f]", lambda c: "".join(f"\\{code:03d}" for code in c.group().encode()), text)
+        text = re.sub(
+            r"[^\x00-\x7f]", lambda c: "".join(f"\\{code:03d}" for code in c.group().encode()), text
+        )
         described = described[: found.start()] + '"' + text + '"'
     if re.search(r"\[(map:|seq:)?\{", described):
         described = "".join(sorted(described))

@@ -25,7 +25,10 @@ def _value(random: Random) -> str:
         return random.choice(JUNK)
     if random.random() < 0.5:
         return f"uuid.fromstr('{uuid_text(random)}')"
-    data = "".join(f"\\{random.choice((0, 255, random.randrange(256))):03d}" for _ in range(random.choice((16,) * 9 + (15,))))
+    data = "".join(
+        f"\\{random.choice((0, 255, random.randrange(256))):03d}"
+        for _ in range(random.choice((16,) * 9 + (15,)))
+    )
     order = random.choice(("", ", 'l'", ", 'b'", ", 'h'", ", 'n'", ", 'x'", ", nil", ", 1"))
     return f"uuid.frombin('{data}'{order})"
 

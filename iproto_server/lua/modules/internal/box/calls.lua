@@ -3,7 +3,6 @@
 -- Source: Tarantool reference, "Functions for IPROTO: CALL, EVAL".
 local scheduler = require('internal.fibers.scheduler')
 local functions = require('internal.box.functions')
-local transactions = require('internal.box.transactions')
 local stored = require('internal.box.stored')
 local failure = require('internal.box.failure')
 
@@ -44,7 +43,7 @@ local function find(name)
 end
 
 local function described(fiber, ok, ...)
-    if transactions.end_of(fiber) and ok then
+    if fiber.has_left_transaction and ok then
         return FAILED, TRANSACTION_LEFT_OPEN, 'Transaction is active at return from function', 'ClientError'
     end
     if ok then return RETURNED, ... end

@@ -11,7 +11,7 @@ local methods = {}
 -- The handle of an index, for a method that was called with a colon.
 local function handle_of(index, method)
     if type(index) ~= 'table' or index.space_id == nil then
-        error(('Use index:%s(...) instead of index.%s(...)'):format(method, method), 3)
+        error(('Use index:%s(...) instead of index.%s(...)'):format(method, method))
     end
     local handle = rawget(index, '_handle')
     if handle == nil then
@@ -34,7 +34,7 @@ end
 
 local function ask(index, method, ...)
     if type(index) ~= 'table' or index.space_id == nil then
-        error(('Use index:%s(...) instead of index.%s(...)'):format(method, method), 3)
+        error(('Use index:%s(...) instead of index.%s(...)'):format(method, method))
     end
     return functions.ask('index', index.space_id, index.id, method, ...)
 end
@@ -68,7 +68,7 @@ end
 
 function methods.update(index, key, operations)
     local handle = handle_of(index, 'update')
-    if type(operations) ~= 'table' then error('Usage index:update(key, ops)', 2) end
+    if type(operations) ~= 'table' then error('Usage index:update(key, ops)') end
     return functions.update(handle, key, operations)
 end
 

@@ -12,6 +12,11 @@ function plain.table(value)
     return value
 end
 
+-- Results of which the first may be a table.
+function plain.results(first, ...)
+    return plain.table(first), ...
+end
+
 local function result_of(ok, ...)
     if not ok then failure.raise(...) end
     return ...

@@ -15,6 +15,8 @@ function scheduler.on_suspend(fiber)
     end
 end
 
+scheduler.on_finish = transactions.finish
+
 function scheduler.on_resume(fiber)
     if fiber.session then
         functions.use_session(fiber.session)

@@ -14,7 +14,7 @@ local methods = {}
 -- The handle of a space, for a method that was called with a colon.
 local function handle_of(space, method)
     if type(space) ~= 'table' or space.id == nil then
-        error(('Use space:%s(...) instead of space.%s(...)'):format(method, method), 3)
+        error(('Use space:%s(...) instead of space.%s(...)'):format(method, method))
     end
     local handle = rawget(space, '_handle')
     if handle == nil then
@@ -26,7 +26,7 @@ end
 
 local function ask(space, method, ...)
     if type(space) ~= 'table' or space.id == nil then
-        error(('Use space:%s(...) instead of space.%s(...)'):format(method, method), 3)
+        error(('Use space:%s(...) instead of space.%s(...)'):format(method, method))
     end
     return functions.ask('space', space.id, method, ...)
 end
@@ -51,7 +51,8 @@ methods.put = methods.replace
 function methods.upsert(space, row, operations, extra)
     local handle = handle_of(space, 'upsert')
     if extra ~= nil then
-        error(('Error: extra argument in upsert call: %s. Usage :upsert(tuple, operations)'):format(tostring(extra)), 2)
+        failure.raise(32, ('Error: extra argument in upsert call: %s. Usage :upsert(tuple, operations)'):format(
+            tostring(extra)))
     end
     if operations == nil or row == nil then error('Usage space:upsert(tuple_key, ops)', 2) end
     functions.upsert(handle, row, operations)
@@ -73,7 +74,9 @@ function methods.pairs(space, key, options)
 end
 
 function methods.auto_increment(space, row)
-    if type(row) ~= 'table' then failure.raise(1, "Illegal parameters, tuple should be a table") end
+    if type(row) ~= 'table' then
+        error(("bad argument #1 to 'insert' (table expected, got %s)"):format(type(row)))
+    end
     check_primary(space)
     local last = space.index[0]:max()
     return space:insert{last and last[1] + 1 or 1, unpack(row)}
@@ -106,7 +109,10 @@ for _, name in ipairs{'on_replace', 'before_replace'} do
 end
 
 function methods.frommap(space, map, options)
-    return ask(space, 'frommap', map, options)
+    if type(map) ~= 'table' or (options ~= nil and type(options) ~= 'table') then
+        error('Usage: space:frommap(map, opts)', 0)
+    end
+    return plain.results(ask(space, 'frommap', map, options))
 end
 
 local meta = {__index = methods}

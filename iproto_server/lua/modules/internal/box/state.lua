@@ -13,12 +13,13 @@ end
 
 -- A table whose fields, and whose call, are what Python says at that time.
 local function live(name, more)
+    local function all()
+        return plain.table(functions.ask(name))
+    end
     return setmetatable(more or {}, {
-        __index = function(_, field)
-            return plain.table(functions.ask(name))[field]
-        end,
-        __call = asked(name),
-        __serialize = asked(name),
+        __index = function(_, field) return all()[field] end,
+        __call = all,
+        __serialize = all,
     })
 end
 

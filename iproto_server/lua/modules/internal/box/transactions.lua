@@ -38,14 +38,16 @@ function transactions.rollback()
     functions.rollback()
 end
 
--- Undo the transaction that the fiber has left open. Returns whether there was one.
-function transactions.end_of(fiber)
+-- Undo the transaction that a fiber has left open at its end.
+function transactions.finish(fiber)
     aborted[fiber] = nil
-    if owner ~= fiber then return false end
-    owner = nil
-    if not functions.is_in_txn() then return false end
-    functions.rollback()
-    return true
+    if owner == fiber then
+        owner = nil
+        if functions.is_in_txn() then
+            functions.rollback()
+            fiber.has_left_transaction = true
+        end
+    end
 end
 
 -- The fiber begins to wait: its transaction is undone.

@@ -3,6 +3,12 @@
 -- Source: Tarantool reference, "Triggers".
 local triggers = {}
 
+local function oldest_first(...)
+    local found, count = {}, select('#', ...)
+    for place = 1, count do found[count + 1 - place] = (select(place, ...)) end
+    return found
+end
+
 local function set(ok, ...)
     if ok then return ... end
     error(tostring((...)), 0) -- Tarantool's error is a text
@@ -10,7 +16,7 @@ end
 
 -- Set, replace or delete a trigger by a function of Python, which gets these arguments; the list of triggers without any.
 function triggers.set(ask, new, old)
-    if new == nil and old == nil then return {ask()} end
+    if new == nil and old == nil then return oldest_first(ask()) end
     if (new ~= nil and type(new) ~= 'function') or (old ~= nil and type(old) ~= 'function') then
         error('trigger reset: incorrect arguments', 0)
     end

@@ -36,6 +36,9 @@ scheduler.on_suspend = function() end
 scheduler.on_resume = function() end
 scheduler.on_pause = function() end
 
+-- Called with a fiber that ends.
+scheduler.on_finish = function() end
+
 -- Called with a fiber that has ended with an error which nobody joins.
 scheduler.on_uncaught = function(_, why)
     host.log_error(tostring(why))
@@ -66,6 +69,7 @@ scheduler.wake = wake
 local function ended(fiber, ok, ...)
     fiber.status = 'dead'
     alive[fiber.id] = nil
+    scheduler.on_finish(fiber)
     if fiber.is_joinable then
         fiber.result = {n = select('#', ...) + 1, ok, ...}
     elseif fiber.on_end then
