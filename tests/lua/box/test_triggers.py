@@ -15,7 +15,7 @@ SNIPPETS = {
     "that change other rows": "s:on_replace(function(old, new) if new and new[1] == 1 then s:insert{2, 'b'} end end) s:insert{1, 'a'} return s:select()",
     "before_replace": "s:before_replace(function(old, new) return box.tuple.new{new[1], 'changed'} end) return s:insert{1, 'a'}, s:get(1)",
     "before_replace without a value": "s:before_replace(function() end) return s:insert{1, 'a'}, s:get(1)",
-    "before_replace with nil": "s:before_replace(function() return nil end) return s:get(1)",
+    "before_replace with nil": "s:before_replace(function() return nil end) s:insert{1, 'a'} return s:get(1)",
     "before_replace with the old row": "s:insert{1, 'a'} s:before_replace(function(old) return old end) s:replace{1, 'b'} return s:get(1)",
     "before_replace with something else": "s:before_replace(function() return 5 end) return pcall(s.insert, s, {1, 'a'})",
     "what is none": "return pcall(s.on_replace, s, 5), pcall(s.on_replace, s, nil, function() end), pcall(s.before_replace, s, {})",
