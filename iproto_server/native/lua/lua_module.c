@@ -76,7 +76,8 @@ static int know_types(const LuaTypes *types)
 }
 
 /* setup(values): what compiled code has to know; `an_int64` and `a_uint64` are -5LL and 5ULL, `a_tuple` has 3 bytes
- * that it says are 7. Returns whether compiled code understands the objects of this LuaJIT. */
+ * that it says are 7. Returns whether compiled code understands the objects of this LuaJIT; if not, nothing
+ * has changed. */
 static int set_up(lua_State *lua)
 {
     LuaTypes types = {
@@ -90,9 +91,11 @@ static int set_up(lua_State *lua)
         .tuple = type_of(lua, "a_tuple"),
         .encoding = type_of(lua, "encoding"),
     };
-    keep(lua);
-    lua_pushboolean(lua, has_payload(lua, "an_int64", (uint64_t)-5) && has_payload(lua, "a_uint64", 5)
-                    && has_payload(lua, "a_tuple", 7) && know_types(&types));
+    int is_known = has_payload(lua, "an_int64", (uint64_t)-5) && has_payload(lua, "a_uint64", 5)
+        && has_payload(lua, "a_tuple", 7) && know_types(&types);
+    if (is_known)
+        keep(lua);
+    lua_pushboolean(lua, is_known);
     return 1;
 }
 

@@ -3,6 +3,13 @@
  */
 #include "lua_tuple.h"
 
+/* The last field that was looked for, from which the next ones are near: loops read fields in order. It is forgotten
+ * when a tuple is made, which may be where another one has been. */
+static struct {
+    const LuaTuple *tuple;
+    uint32_t place, offset;
+} last;
+
 void lua_push_tuple(lua_State *lua, const void *row, size_t size, uint32_t format)
 {
     lua_checkstack(lua, 8);
@@ -13,6 +20,7 @@ void lua_push_tuple(lua_State *lua, const void *row, size_t size, uint32_t forma
     tuple->size = (uint32_t)size;
     tuple->format = format;
     memcpy(tuple->row, row, size);
+    last.tuple = NULL;
 }
 
 const LuaTuple *tuple_at(lua_State *lua, int place)
@@ -71,7 +79,14 @@ Position tuple_field(const LuaTuple *tuple, double number)
 {
     uint32_t count, place = as_unsigned(number - 1);
     Position end = tuple->row + tuple->size, at = msgpack_array(tuple->row, end, &count);
-    return at && place < count ? tuple_skip(at, end, place) : NULL;
+    if (!at || place >= count)
+        return NULL;
+    int is_near = last.tuple == tuple && place >= last.place;
+    at = is_near ? tuple_skip(tuple->row + last.offset, end, place - last.place) : tuple_skip(at, end, place);
+    last.tuple = at ? tuple : NULL;
+    last.place = place;
+    last.offset = at ? (uint32_t)(at - tuple->row) : 0;
+    return at;
 }
 
 double tuple_named_field(lua_State *lua, const LuaTuple *tuple, int name)
@@ -226,7 +241,6 @@ const LuaFunction lua_tuple_functions[] = {
     {"tuple_format", format_of},
     {"tuple_in_order", in_order},
     {"tuple_index", index_tuple},
-    {"tuple_iterator", tuple_iterator},
     {"tuple_length", count_fields},
     {"tuple_new", make_tuple},
     {"tuple_of", tuple_of},

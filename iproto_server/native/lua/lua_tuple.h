@@ -24,7 +24,6 @@ Position tuple_path(lua_State *lua, const LuaTuple *tuple, const char *path, siz
 
 /* lua_tuple_parts.c, lua_tuple_update.c: functions of Lua */
 int tuple_table(lua_State *lua);
-int tuple_iterator(lua_State *lua);
 int tuple_slice(lua_State *lua);
 int tuple_transform_fields(lua_State *lua);
 int tuple_update(lua_State *lua);

@@ -1,4 +1,4 @@
-/* Parts of tuples for Lua code: tables, slices, iterators, and copies with other fields. */
+/* Parts of tuples for Lua code: tables, slices, and copies with other fields. */
 #include "lua_tuple.h"
 
 /* tuple_table(tuple, from, count): at most so many fields from a place on, which is from 0, as a table */
@@ -57,59 +57,6 @@ int tuple_slice(lua_State *lua)
     for (int64_t left = to - from; at && left; left--)
         at = lua_decode(lua, at, tuple->row + tuple->size);
     return (int)(to - from);
-}
-
-/* -- iterators -- */
-
-/* The iterator's function has a tuple, the number of the field behind which it is, and the offset of the next one. */
-static Position next_field(lua_State *lua, const LuaTuple *tuple, double behind)
-{
-    int is_next = lua_tonumber(lua, lua_upvalueindex(2)) == behind && behind > 0;
-    if (is_next && lua_topointer(lua, lua_upvalueindex(1)) == tuple) {
-        uint32_t offset = (uint32_t)lua_tonumber(lua, lua_upvalueindex(3));
-        return offset < tuple->size ? tuple->row + offset : NULL;
-    }
-    return tuple_field(tuple, behind + 1);
-}
-
-static void set_upvalue(lua_State *lua, int number, double value)
-{
-    lua_pushnumber(lua, value);
-    lua_replace(lua, lua_upvalueindex(number));
-}
-
-/* (tuple, number): the next field's number and value; nil at the end. For another key it returns false. */
-static int iterate(lua_State *lua)
-{
-    const LuaTuple *tuple = tuple_check(lua, 1);
-    int type = lua_type(lua, 2);
-    double behind = type == LUA_TNUMBER ? lua_tonumber(lua, 2) : 0;
-    Position at = type == LUA_TNUMBER || type == LUA_TNIL || type == LUA_TNONE ? next_field(lua, tuple, behind) : NULL;
-    if (!at) {
-        if ((type == LUA_TNUMBER || type == LUA_TNIL || type == LUA_TNONE) && behind == tuple_count(tuple))
-            lua_pushnil(lua);
-        else
-            lua_pushboolean(lua, 0);
-        return 1;
-    }
-    double number = (double)(uint32_t)behind + 1;
-    lua_pushnumber(lua, number);
-    at = lua_decode(lua, at, tuple->row + tuple->size);
-    lua_pushvalue(lua, 1);
-    lua_replace(lua, lua_upvalueindex(1));
-    set_upvalue(lua, 2, number);
-    set_upvalue(lua, 3, (double)(at - tuple->row));
-    return 2;
-}
-
-/* tuple_iterator(): a function that iterates fields; it is fast for one tuple in order */
-int tuple_iterator(lua_State *lua)
-{
-    lua_pushnil(lua);
-    lua_pushnumber(lua, 0);
-    lua_pushnumber(lua, 0);
-    lua_pushcclosure(lua, iterate, 3);
-    return 1;
 }
 
 /* -- copies with other fields -- */

@@ -206,7 +206,7 @@ def uri_snippet(random: Random) -> str:
 
 def errno_snippet(random: Random) -> str:
     number = str(random.randint(-5, 140)) if random.random() < 0.9 else junk(random)
-    return f"return require('errno').strerror({number})"
+    return f"local errno = require('errno') errno(0) return errno.strerror({number})"
 
 
 SNIPPETS: Mapping[str, Callable[[Random], str]] = {

@@ -40,6 +40,29 @@ def test_objects_of_luajit_are_laid_out_as_compiled_code_reads_them(ours: OurLua
     )
 
 
+def test_other_objects_are_refused(ours: OurLua) -> None:
+    setup = (
+        "native.setup{null = ffi.new('void *'), an_int64 = -5LL, a_uint64 = 5ULL, a_tuple = %s, "
+        "a_float = ffi.new('float'), a_double = ffi.new('double'), a_text = ffi.new('char *'), "
+        "a_const_text = ffi.new('const char *'), encoding = native.encoding}"
+    )
+    for a_tuple in ("nil", "5", "ffi.new('struct { uint64_t a; }', 7)"):
+        assert ours.run(f"{NATIVE}return {setup % a_tuple}") == "ok false"
+    assert ours.run(f"{NATIVE}return native.setup{{}}, #native.tuple_new(1)") == "ok false 1"
+
+
+def test_what_is_missing_is_said_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    from lupa import luajit21
+
+    monkeypatch.setattr(luajit21, "__file__", module.loaded.__file__)
+    runtime = Runtime()
+    chunk = runtime.load(b"return require('internal.native')", b"=chunk")
+    with pytest.raises(
+        RuntimeError, match=r"compiled code cannot use this LuaJIT: .* has no function lua_gettop"
+    ):
+        runtime.call(chunk)
+
+
 def test_several_states_of_lua_have_the_same_types(ours: OurLua) -> None:
     other = Runtime()
     chunk = other.load(

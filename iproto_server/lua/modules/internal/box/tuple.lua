@@ -8,7 +8,8 @@ local native = require('internal.native')
 local to_text = require('internal.box.tuple_text')
 
 local tuple_t, formats, names_of, methods = native.tuple_t, native.formats, native.names, native.tuple_methods
-local type, istype = type, ffi.istype
+local type, istype, floor = type, ffi.istype, math.floor
+local tuple_field = native.tuple_field
 local encode = native.msgpack_functions(native.encoding).encode
 
 local function is(value)
@@ -75,27 +76,32 @@ function methods.tomap(...)
         error(MAP_USAGE, 2)
     end
     if not is(tuple) then error('Invalid argument #1 (box.tuple expected, got ' .. type(tuple) .. ')', 2) end
-    local values = native.tuple_table(tuple, 0, ALL)
-    local map = {}
-    for name, place in pairs(formats[native.tuple_format(tuple)] or {}) do map[name] = values[place] end
-    if not names_only then
-        for place = 1, #tuple do map[place] = values[place] end
+    local values = setmetatable(native.tuple_table(tuple, 0, ALL), nil)
+    local map = names_only and {} or values
+    local numbers = formats[native.tuple_format(tuple)]
+    if numbers then
+        for name, place in pairs(numbers) do map[name] = values[place] end
     end
     return map
 end
 
 -- Iterators -----------------------------------------------------------------------------------------------------------
 
-local function stepped(number, value)
-    if number then return number, value end
-    if number == false then error("error: invalid key to 'next'") end
+local function step(tuple, number)
+    if number == nil then
+        number = 0
+    elseif type(number) ~= 'number' then
+        error("error: invalid key to 'next'")
+    end
+    local value, found = tuple_field(tuple, number + 1)
+    if found then return floor(number) + 1, value end
+    if #tuple ~= number then error("error: invalid key to 'next'") end
     return nil
 end
 
 local function iterate(tuple, from)
     check(tuple, 'tuple:pairs(tuple[, pos])')
-    local step = native.tuple_iterator()
-    return fun.wrap(function(param, state) return stepped(step(param, state)) end, tuple, from)
+    return fun.wrap(step, tuple, from)
 end
 
 methods.pairs, methods.ipairs = iterate, iterate
@@ -106,7 +112,7 @@ function methods.next(tuple, from)
     if type(from) ~= 'number' then
         error(("bad argument #2 to 'box_tuple_field' (cannot convert '%s' to 'unsigned int')"):format(type(from)))
     end
-    local value, found = native.tuple_field(tuple, from + 1)
+    local value, found = tuple_field(tuple, from + 1)
     if not found then return nil end
     return from + 1, value
 end
