@@ -117,9 +117,13 @@ def change_logs(level: str, log_format: str) -> None:
         level: one of config.LOG_LEVELS.
         log_format: "plain" or "json".
     """
-    root = logging.getLogger()
-    root.setLevel(_LEVELS[level])
-    for handler in root.handlers:
+    logging.getLogger().setLevel(_LEVELS[level])
+    change_format(log_format)
+
+
+def change_format(log_format: str) -> None:
+    """Change the format that `configure_logs` has set, to "plain" or "json"."""
+    for handler in logging.getLogger().handlers:
         if isinstance(handler.formatter, PlainFormatter | JsonFormatter):
             handler.setFormatter(JsonFormatter() if log_format == "json" else PlainFormatter())
 

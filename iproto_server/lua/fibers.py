@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-import logging
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from iproto_server.lua.runtime import Function, Runtime
 
-logger = logging.getLogger("iproto_server.lua")
+if TYPE_CHECKING:
+    import asyncio
 
 
 class FiberRuntime(Runtime):
@@ -19,17 +18,20 @@ class FiberRuntime(Runtime):
         loop: the event loop.
         functions: more functions of Python for modules, see `Runtime`.
 
+    Attributes:
+        is_serving: whether a server runs, so that the process goes on when a script has ended.
+
     Raises:
         LuaIsMissing: LuaJIT is not installed.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, functions: Mapping[str, Function] = {}) -> None:
+        self.is_serving = False
         self._loop = loop
         self._timer: asyncio.TimerHandle | None = None
         own: dict[str, Function] = {
             "schedule": self._schedule,
             "set_timer": self._set_timer,
-            "log_error": self._log_error,
         }
         super().__init__({**own, **functions})
         scheduler = self.require("internal.fibers.scheduler")
@@ -49,6 +51,10 @@ class FiberRuntime(Runtime):
         fiber = self.call(self._new, function)
         fiber[b"on_end"] = lambda _, ok, *values: done(bool(ok), *values)
 
+    async def stop_serving(self) -> None:
+        """Stop the server that runs, if one does."""
+        self.is_serving = False
+
     # -- what the scheduler calls --
 
     def _schedule(self) -> None:
@@ -58,9 +64,6 @@ class FiberRuntime(Runtime):
         if self._timer is not None:
             self._timer.cancel()
         self._timer = self._loop.call_later(seconds, self.call, self._run_timers)
-
-    def _log_error(self, text: bytes) -> None:
-        logger.error("%s", text.decode("utf-8", "replace"))
 
 
 async def run(runtime: FiberRuntime, function: Function) -> Any:
@@ -72,6 +75,8 @@ async def run(runtime: FiberRuntime, function: Function) -> Any:
     Raises:
         RuntimeError: it has ended with an error, whose text is in Lua's words.
     """
+    import asyncio
+
     ended: asyncio.Future[tuple[Any, ...]] = asyncio.get_running_loop().create_future()
 
     def done(ok: bool, *values: Any) -> None:

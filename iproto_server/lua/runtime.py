@@ -15,11 +15,6 @@ from iproto_server.lua.functions import FUNCTIONS
 
 __all__ = ["HostError", "LuaIsMissing", "Runtime"]
 
-from iproto_server.lua.errors import HostError
-from iproto_server.lua.functions import FUNCTIONS
-
-__all__ = ["HostError", "LuaIsMissing", "Runtime"]
-
 MODULES: Final = files("iproto_server.lua") / "modules"
 """One file for each module that `require` finds without a path."""
 

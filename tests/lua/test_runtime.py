@@ -28,7 +28,14 @@ def test_lua_code_cannot_reach_python(ours: OurLua) -> None:
 def test_a_missing_module_says_where_it_was_looked_for(ours: OurLua) -> None:
     described = ours.run("return pcall(require, 'no.such')")
     assert "module 'no.such' not found" in described
-    assert "no builtin module 'no.such'" in described
+    assert "no field package.preload['no.such']" in described
+
+
+def test_a_module_of_tarantool_that_is_missing_is_named(ours: OurLua) -> None:
+    assert ours.run("return pcall(require, 'swim')") == (
+        "ok false \"module 'swim' not found: Tarantool has it, this server does not; "
+        'docs/LUA.md lists the modules there are"'
+    )
 
 
 def test_an_error_of_a_function_of_python_is_an_error_of_lua() -> None:

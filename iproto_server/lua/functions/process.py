@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import sys
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -39,9 +40,16 @@ def compiler() -> bytes:
     return platform.python_compiler().encode()
 
 
+def multiarch() -> bytes | None:
+    """The name of this platform in the paths of Debian's libraries; None elsewhere."""
+    name = getattr(sys.implementation, "_multiarch", None)
+    return None if name is None else str(name).encode()
+
+
 FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
     "announced_version": announced_version,
     "compiler": compiler,
+    "multiarch": multiarch,
     "platform": platform_name,
     "process_id": process_id,
     "process_uptime": process_uptime,

@@ -7,8 +7,6 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, Final
 
-from iproto_server.box.key.icu import sort_key_of
-from iproto_server.errors import BoxError
 from iproto_server.lua.errors import HostError
 
 _STRENGTH: Final = {False: "TERTIARY", True: "PRIMARY"}
@@ -35,7 +33,14 @@ def category(code: int) -> bytes:
 
 @cache
 def _sort_key(ignore_case: bool) -> Callable[[str], bytes]:
-    return sort_key_of("", {"strength": _STRENGTH[ignore_case]})
+    # Imported at its first use, because it takes the database with it, which many scripts never need.
+    from iproto_server.box.key.icu import sort_key_of
+    from iproto_server.errors import BoxError
+
+    try:
+        return sort_key_of("", {"strength": _STRENGTH[ignore_case]})
+    except BoxError as error:
+        raise HostError(str(error)) from error
 
 
 def compare(left: bytes, right: bytes, ignore_case: bool) -> int:
@@ -52,10 +57,7 @@ def compare(left: bytes, right: bytes, ignore_case: bool) -> int:
     Raises:
         HostError: ICU is not installed.
     """
-    try:
-        key = _sort_key(ignore_case)
-    except BoxError as error:
-        raise HostError(str(error)) from error
+    key = _sort_key(ignore_case)
     first, second = key(_decoded(left)), key(_decoded(right))
     return (first > second) - (first < second)
 

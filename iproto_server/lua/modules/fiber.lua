@@ -142,8 +142,11 @@ function methods.join(object)
     if not state.is_joinable then error('the fiber is not joinable', 2) end
     while state.status ~= 'dead' do
         state.joiners = state.joiners or {}
-        table.insert(state.joiners, scheduler.current())
+        local waiting = scheduler.current()
+        table.insert(state.joiners, waiting)
+        waiting.is_joining = true
         scheduler.suspend()
+        waiting.is_joining = nil
         scheduler.test_cancel()
     end
     local result = state.result

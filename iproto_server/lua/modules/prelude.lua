@@ -1,7 +1,6 @@
 -- What comes before all modules: the functions of Python, and `require` for the modules of this folder.
 -- A module is called with its name and the table of these functions.
 local host_functions, module_text = ...
-local loaded = package.loaded
 
 local function answered(ok, ...)
     if not ok then error((...), 3) end
@@ -13,13 +12,15 @@ for name, call in pairs(host_functions) do
     host[name] = function(...) return answered(call(...)) end
 end
 
-local function builtin_loader(name)
-    local text = module_text(name)
-    if not text then return "\n\tno builtin module '" .. name .. "'" end
+-- The first loader finds these modules, too, so that `package.loaders` has as many as Tarantool's.
+local preloaded = package.loaders[1]
+package.loaders[1] = function(name)
+    local found = preloaded(name)
+    local text = type(found) ~= 'function' and module_text(name)
+    if not text then return found end
     local chunk = assert(loadstring(text, '@builtin/' .. name .. '.lua'))
     return function() return chunk(name, host) end
 end
-table.insert(package.loaders, 2, builtin_loader)
 
 -- Types of cdata that compiled code knows, see `internal/native.lua`. Names of members that no code can write leave all
 -- names to fields.
@@ -36,7 +37,7 @@ struct msgpack_options {
 ffi.typeof('char *')
 
 -- Extensions of Lua's own tables, which need no `require`.
-for _, name in ipairs{'table', 'string', 'os'} do
+for _, name in ipairs{'table', 'string', 'os', 'package'} do
     local text = module_text('internal.extensions.' .. name)
     if text then assert(loadstring(text, '@builtin/' .. name .. '.lua'))(name, host) end
 end

@@ -2,9 +2,10 @@
 -- for fibers that are ready, and `run_timers` when a time has come.
 --
 -- The functions of Python are `schedule()`, which has `run_ready` called soon; `set_timer(seconds)`, which has `run_timers`
--- called after that time, in place of an earlier setting; and `log_error(text)`.
+-- called after that time, in place of an earlier setting; and `log_write`.
 local _, host = ...
 local timers = require('internal.fibers.timers')
+local error_report = require('internal.error_report')
 local monotonic = require('internal.timespec').monotonic
 local create, resume, yield = coroutine.create, coroutine.resume, coroutine.yield
 
@@ -13,12 +14,14 @@ local POOL_MAX = 1000                    -- coroutines that are kept for new fib
 local NESTING_MAX = 50                   -- fibers that are started within each other on the stack of C
 local ROUNDS_MAX, SECONDS_MAX = 50, 0.002 -- of `run_ready`, before the event loop does other work
 local SECONDS_LONGEST = 1e9              -- longer timeouts never pass
+local LEVEL_ERROR = 2                    -- of the log
 
 local scheduler = {SUSPEND = SUSPEND, first_id = 101, monotonic = monotonic}
 local alive, last_id = {}, scheduler.first_id - 1
 local ready, head, tail, is_scheduled = {}, 1, 0, false
 local pool, pooled, nesting = {}, 0, 0
-local armed_at = math.huge
+local armed_at, is_stopped = math.huge, false
+local held -- fibers that are ready, but kept back
 
 -- The fiber of code that runs outside of fibers.
 local current = {id = 1, name = 'sched', status = 'running', switches = 0}
@@ -40,8 +43,9 @@ scheduler.on_pause = function() end
 scheduler.on_finish = function() end
 
 -- Called with a fiber that has ended with an error which nobody joins.
-scheduler.on_uncaught = function(_, why)
-    host.log_error(tostring(why))
+scheduler.on_uncaught = function(fiber, why)
+    local kind, text = error_report(why)
+    host.log_write(LEVEL_ERROR, kind, nil, 0, fiber.id, fiber.name, nil, text)
 end
 
 -- Raise the error of a fiber that is cancelled.
@@ -209,8 +213,11 @@ end
 
 -- Let others run, then go on.
 function scheduler.yield()
-    wake(current)
+    local fiber = current
+    fiber.is_yielding = true
+    wake(fiber)
     scheduler.suspend()
+    fiber.is_yielding = nil
 end
 
 -- Wait for what a function of Python begins: it is called with a function that takes (true, values …) or (false, error).
@@ -225,9 +232,22 @@ function scheduler.await(begin, ...)
     return unpack(answer, 2, answer.n)
 end
 
+-- From now on, keep back fibers that have given way to others, or let them go on.
+function scheduler.hold_yielding(is_held)
+    local waiting = held
+    held = is_held and {} or nil
+    for _, fiber in ipairs(waiting or {}) do wake(fiber) end
+end
+
+-- Run no fiber any more: the process ends.
+function scheduler.stop()
+    is_stopped = true
+end
+
 -- -- what the event loop calls --
 
 function scheduler.run_ready()
+    if is_stopped then return end
     local end_at = monotonic() + SECONDS_MAX
     for _ = 1, ROUNDS_MAX do
         local last = tail
@@ -236,11 +256,14 @@ function scheduler.run_ready()
             ready[head] = nil
             head = head + 1
             fiber.is_ready = false
-            if fiber.status ~= 'dead' then
+            if held and fiber.is_yielding then
+                held[#held + 1] = fiber
+            elseif fiber.status ~= 'dead' then
                 scheduler.on_resume(fiber)
                 start_waiting(fiber)
                 scheduler.on_pause(fiber)
             end
+            if is_stopped then return end
             if head % 64 == 0 and monotonic() > end_at then last = 0 end
         end
         if head > tail then

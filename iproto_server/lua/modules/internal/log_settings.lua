@@ -1,0 +1,103 @@
+-- The settings of the module log: `log.cfg`, and `box_api`, by which `box.cfg` sets them.
+local _, host = ...
+
+local LEVELS = {fatal = 0, syserror = 1, error = 2, crit = 3, warn = 4, info = 5, verbose = 6, debug = 7}
+local LEVEL_NAMES = 'crit,warn,info,debug,syserror,verbose,fatal,error'
+local FORMATS = {plain = true, json = true}
+local FORMAT_NAMES = 'json,plain'
+
+-- `level` is the number above which events are dropped; `cfg` is `log.cfg`.
+local cfg = {level = LEVELS.info, format = 'plain'}
+local settings = {LEVELS = LEVELS, level = LEVELS.info, cfg = cfg}
+local is_configured = false
+
+-- -- checks: each returns what is wrong, if something is --
+
+local function wrong_level(level)
+    if type(level) == 'number' or LEVELS[level] then return nil end
+    return type(level) == 'string' and 'expected ' .. LEVEL_NAMES or 'must be a number or a string'
+end
+
+local function wrong_format(name, log)
+    if not FORMATS[name] then return 'expected ' .. FORMAT_NAMES end
+    if name == 'json' and type(log) == 'string' and log:match('^syslog:') then
+        return "json can't be used with syslog logger"
+    end
+end
+
+local function wrong_nonblock(value)
+    if value ~= nil and type(value) ~= 'boolean' then return "option must be 'true' or 'false'" end
+end
+
+local function wrong_log(log)
+    if log ~= nil and type(log) ~= 'string' then return 'must be a string' end
+end
+
+-- -- changes --
+
+local function apply_level(level)
+    cfg.level = LEVELS[level] or level
+    settings.level = math.floor(cfg.level)
+    host.log_set_level(settings.level)
+end
+
+local function apply_format(name)
+    cfg.format = name
+    host.log_set_format(name)
+end
+
+function settings.set_level(level)
+    local wrong = wrong_level(level)
+    if wrong then error(wrong, 2) end
+    apply_level(level)
+end
+
+function settings.set_format(name)
+    local wrong = wrong_format(name, cfg.log)
+    if wrong then error(wrong, 2) end
+    apply_format(name)
+end
+
+local function check(what, name, wrong)
+    if wrong then error(("%s: '%s' %s"):format(what, name, wrong), 3) end
+end
+
+-- Take the options `log`, `level`, `format` and `nonblock`. Errors are raised at the caller's position.
+function settings.configure(options)
+    local log = options.log
+    if log == nil or log == '' then log = cfg.log end
+    check('log.cfg', 'nonblock', wrong_nonblock(options.nonblock))
+    if is_configured then
+        if log ~= cfg.log then check('log.cfg', 'log', "can't be set dynamically") end
+        if options.nonblock ~= nil and options.nonblock ~= cfg.nonblock then
+            check('log.cfg', 'nonblock', "can't be set dynamically")
+        end
+    end
+    if options.format ~= nil then check('log.cfg', 'format', wrong_format(options.format, log)) end
+    if options.level ~= nil then check('log.cfg', 'level', wrong_level(options.level)) end
+    check('log.cfg', 'log', wrong_log(log))
+    if not is_configured and log ~= nil then host.log_open(log) end
+    cfg.log = log
+    if options.nonblock ~= nil then cfg.nonblock = options.nonblock end
+    apply_level(options.level == nil and cfg.level or options.level)
+    apply_format(options.format == nil and cfg.format or options.format)
+    is_configured = true
+end
+
+-- What `box.cfg` calls: its options are `log`, `log_level`, `log_format` and `log_nonblock`.
+settings.box_api = {
+    -- The value of an option, for `box.cfg`.
+    cfg_get = function(name)
+        return cfg[name:match('^log_(.*)$') or name]
+    end,
+    -- Take the options of `box.cfg` that concern the log. Raises errors.
+    cfg_set = function(options)
+        local own = {log = options.log, nonblock = options.log_nonblock}
+        own.level, own.format = options.log_level, options.log_format
+        settings.configure(own)
+    end,
+    cfg_set_log_level = function(level) settings.set_level(level) end,
+    cfg_set_log_format = function(name) settings.set_format(name) end,
+}
+
+return settings

@@ -1,0 +1,138 @@
+"""The process that runs a script of Lua: its event loop, signals and end.
+
+It ends as Tarantool's does: after the script if nothing is left that waits for a time or for input;
+otherwise by `os.exit`, an error of the script, SIGINT or SIGTERM.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn
+
+from iproto_server.logging.log_output import LogOutput
+from iproto_server.lua.fibers import FiberRuntime
+from iproto_server.lua.functions.log import LuaLog
+from iproto_server.tarantool_cli.command_line import CommandLine
+from iproto_server.tarantool_cli.lazy_loop import LazyLoop
+
+
+def new_runtime(loop: LazyLoop, functions: Mapping[str, Callable[..., Any]]) -> FiberRuntime:
+    """Make the LuaJIT of a process.
+
+    Parameters:
+        loop: the event loop.
+        functions: what the program adds to the functions for modules.
+
+    Raises:
+        LuaIsMissing: LuaJIT is not installed.
+    """
+    return FiberRuntime(loop.as_loop(), functions)
+
+
+class Program:
+    """A process that runs one script.
+
+    Raises:
+        LuaIsMissing: LuaJIT is not installed.
+    """
+
+    def __init__(self) -> None:
+        self._loop = LazyLoop()
+        self._status: int | None = None
+        self._is_stop_requested = False
+        self._output = LogOutput()
+        self._log = LuaLog(self._output)
+        self.runtime = new_runtime(
+            self._loop,
+            {
+                **self._log.functions(),
+                "program_end": self._end,
+                "program_end_at_once": end_process,
+                "program_is_stopping": lambda: self._is_stop_requested,
+                "program_is_terminal": os.isatty,
+                "program_is_unbuffered": lambda: bool(sys.flags.unbuffered),
+                "program_is_serving": lambda: self.runtime.is_serving,
+            },
+        )
+
+    def run(self, line: CommandLine, executable: str, name: str) -> int:
+        """Run the script of a command line.
+
+        Parameters:
+            line: the command line.
+            executable: the path of this program.
+            name: what this program was started as.
+
+        Returns:
+            The exit status.
+        """
+        root = logging.getLogger()
+        root.addHandler(self._output)
+        root.setLevel(logging.INFO)
+        self._handle_signals()
+        launcher = self.runtime.require("internal.program.launcher")
+        words = (word for step in line.steps for word in step)
+        self.runtime.call(
+            launcher[b"start"],
+            os.fsencode(executable),
+            os.fsencode(name),
+            None if line.script is None else os.fsencode(line.script),
+            line.is_interactive,
+            len(line.steps),
+            *map(os.fsencode, words),
+            *map(os.fsencode, line.script_arguments),
+        )
+        if self._status is None and self._is_stop_requested:
+            self._loop.call_soon(self._begin_shutdown)
+        while self._status is None:
+            self._loop.run_forever()
+        if self.runtime.is_serving:
+            self._loop.run_until_complete(self.runtime.stop_serving())
+        self.runtime.call(launcher[b"flush"])
+        return self._status
+
+    def _end(self, status: float) -> None:
+        """End the process as soon as Lua code returns."""
+        self._status = int(status)
+        if self._loop.is_made:
+            self._loop.stop()
+
+    # -- signals --
+
+    def _handle_signals(self) -> None:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: self._request_stop())
+        signal.signal(signal.SIGHUP, lambda *_: self._soon(self._rotate))
+        signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+        signal.signal(signal.SIGUSR1, lambda *_: None)  # a snapshot, of a server
+
+    def _soon(self, call: Callable[[], object]) -> None:
+        """Call a function when no Lua code runs; before there is an event loop, its matter is left alone."""
+        if self._loop.is_made:
+            self._loop.call_soon_threadsafe(call)
+
+    def _request_stop(self) -> None:
+        self._is_stop_requested = True
+        self._soon(self._begin_shutdown)
+
+    def _begin_shutdown(self) -> None:
+        if self._status is None:
+            self.runtime.call(self.runtime.require("internal.program.shutdown")[b"begin"], 0)
+
+    def _rotate(self) -> None:
+        try:
+            if self._output.rotate():
+                self._log.write(5, b"log file has been reopened")
+        except OSError as error:
+            logging.getLogger("iproto_server.lua").error("can't open log file: %s", error.strerror)
+
+
+def end_process(status: float) -> NoReturn:
+    """End the process at once. As in Tarantool, finalizers of Lua objects are not called."""
+    sys.stdout.flush()
+    logging.shutdown()
+    os._exit(int(status) & 0xFF)
