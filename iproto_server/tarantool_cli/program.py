@@ -54,7 +54,6 @@ class Program:
                 "program_end_at_once": end_process,
                 "program_is_stopping": lambda: self._is_stop_requested,
                 "program_is_terminal": os.isatty,
-                "program_is_unbuffered": lambda: bool(sys.flags.unbuffered),
                 "program_is_serving": lambda: self.runtime.is_serving,
             },
         )

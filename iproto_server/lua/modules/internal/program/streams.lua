@@ -16,10 +16,9 @@ local function set_buffer(file, mode)
     ffi.C.iproto_server_setvbuf(file, ffi.C.iproto_server_malloc(SIZE), mode, SIZE)
 end
 
--- Give standard input and output the buffers that Python takes from them if PYTHONUNBUFFERED is set. These are never
+-- Give standard input and output buffers, which Python has taken from them if PYTHONUNBUFFERED is set. These are never
 -- freed, because C writes to them up to the end.
 function streams.buffer()
-    if not host.program_is_unbuffered() then return end
     set_buffer(io.stdin, FULL)
     set_buffer(io.stdout, host.program_is_terminal(1) and LINE or FULL)
 end
