@@ -8,12 +8,10 @@ Before its first configuration, Tarantool logs messages alone (`boot`); then in 
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import time
-from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 Format = Literal["boot", "plain", "json"]
 
@@ -37,8 +35,7 @@ _SIGNS: Final = "F!ECWIVD"
 _WITH_PLACE: Final = frozenset({SYSERROR, ERROR, WARN})
 
 
-@dataclass(slots=True, frozen=True)
-class Origin:
+class Origin(NamedTuple):
     """Where an event comes from; the attribute `origin` of a record of Python's logging.
 
     Attributes:
@@ -138,4 +135,6 @@ def _json(record: logging.LogRecord, origin: Origin, message: str) -> str:
 
 def _quoted(text: str) -> str:
     """A text of JSON, in which Tarantool escapes slashes and DEL, too."""
+    import json
+
     return json.dumps(text, ensure_ascii=False).replace("/", "\\/").replace("\x7f", "\\u007f")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from importlib.resources import files
+from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from iproto_server.lua.errors import HostError
@@ -15,7 +15,7 @@ from iproto_server.lua.functions import FUNCTIONS
 
 __all__ = ["HostError", "LuaIsMissing", "Runtime"]
 
-MODULES: Final = files("iproto_server.lua") / "modules"
+MODULES: Final = Path(__file__).parent / "modules"
 """One file for each module that `require` finds without a path."""
 
 _MODULE_NAME: Final = re.compile(rb"[a-z0-9_]+(\.[a-z0-9_]+)*")

@@ -44,6 +44,7 @@ class Program:
         self._loop = LazyLoop()
         self._status: int | None = None
         self._is_stop_requested = False
+        self._postponed: list[Callable[[], object]] = []
         self._output = LogOutput()
         self._log = LuaLog(self._output)
         self.runtime = new_runtime(
@@ -85,10 +86,12 @@ class Program:
             *map(os.fsencode, words),
             *map(os.fsencode, line.script_arguments),
         )
-        if self._status is None and self._is_stop_requested:
-            self._loop.call_soon(self._begin_shutdown)
         while self._status is None:
-            self._loop.run_forever()
+            # From here on, signals go to the loop; those that came before have left their calls.
+            loop = self._loop.made()
+            while self._postponed:
+                loop.call_soon(self._postponed.pop(0))
+            loop.run_forever()
         if self.runtime.is_serving:
             self._loop.run_until_complete(self.runtime.stop_serving())
         self.runtime.call(launcher[b"flush"])
@@ -110,9 +113,11 @@ class Program:
         signal.signal(signal.SIGUSR1, lambda *_: None)  # a snapshot, of a server
 
     def _soon(self, call: Callable[[], object]) -> None:
-        """Call a function when no Lua code runs; before there is an event loop, its matter is left alone."""
+        """Call a function on the event loop, when no Lua code runs."""
         if self._loop.is_made:
             self._loop.call_soon_threadsafe(call)
+        else:
+            self._postponed.append(call)
 
     def _request_stop(self) -> None:
         self._is_stop_requested = True

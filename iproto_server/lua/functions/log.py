@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from iproto_server.logging.log_output import LogOutput
-from iproto_server.logging.log_setup import change_format
 from iproto_server.logging.tarantool_format import LOGGING_LEVELS, Format, Origin
 from iproto_server.lua.errors import HostError
 
@@ -74,6 +73,8 @@ class LuaLog:
         if self._output is not None:
             self._output.log_format = _FORMATS[log_format]
         else:
+            from iproto_server.logging.log_setup import change_format
+
             change_format(_FORMATS[log_format])
 
     def open(self, destination: bytes) -> None:

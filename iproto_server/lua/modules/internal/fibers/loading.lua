@@ -21,6 +21,7 @@ local function find(name)
     for place = 1, math.huge do
         local loader = package.loaders[place]
         if loader == nil then return nil, table.concat(reasons) end
+        if type(loader) == 'number' then error('attempt to call a number value', 0) end
         local found = loader(name)
         if type(found) == 'function' then return found end
         if type(found) == 'string' then reasons[#reasons + 1] = found end

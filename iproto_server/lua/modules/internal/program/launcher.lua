@@ -70,6 +70,7 @@ local function after(line, ok, why)
         return shutdown.fail(1)
     end
     local is_left = not line.is_interactive and (activity.is_any() or host.program_is_serving())
+    if shutdown.is_begun() then return end
     if is_left and not host.program_is_stopping() then
         host.log_write(CRIT, 'entering the event loop')
     else

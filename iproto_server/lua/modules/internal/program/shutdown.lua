@@ -7,12 +7,13 @@ local streams = require('internal.program.streams')
 
 -- `hooks` are functions that are called in order, the first one first; they may wait.
 local shutdown = {hooks = {}}
-local is_begun = false
+local is_begun, own_fiber = false, nil
+local NO_MORE = {} -- the error that ends a hook which calls os.exit
 
 local function end_process(status)
     for _, hook in ipairs(shutdown.hooks) do
         local ok, why = pcall(hook)
-        if not ok then
+        if not ok and why ~= NO_MORE then
             local kind, text = error_report(why)
             local fiber = scheduler.current()
             host.log_write(2, kind, nil, 0, fiber.id, fiber.name, nil, text)
@@ -28,9 +29,15 @@ function shutdown.begin(status)
     if is_begun then return end
     is_begun = true
     scheduler.start(function()
-        scheduler.current().name = 'on_shutdown'
+        own_fiber = scheduler.current()
+        own_fiber.name = 'on_shutdown'
         end_process(status)
     end)
+end
+
+-- Whether the process is ending.
+function shutdown.is_begun()
+    return is_begun
 end
 
 -- End with an error, without hooks.
@@ -47,6 +54,7 @@ end
 function os.exit(code)
     local status = type(code) == 'number' and code or 0
     shutdown.begin(status)
+    if scheduler.current() == own_fiber then error(NO_MORE, 0) end
     pcall(wait_for_ever)
     -- Here this fiber cannot wait, as in a function that C code has called.
     streams.flush()
