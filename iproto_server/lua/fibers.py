@@ -18,15 +18,11 @@ class FiberRuntime(Runtime):
         loop: the event loop.
         functions: more functions of Python for modules, see `Runtime`.
 
-    Attributes:
-        is_serving: whether a server runs, so that the process goes on when a script has ended.
-
     Raises:
         LuaIsMissing: LuaJIT is not installed.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, functions: Mapping[str, Function] = {}) -> None:
-        self.is_serving = False
         self._loop = loop
         self._timer: asyncio.TimerHandle | None = None
         own: dict[str, Function] = {
@@ -50,10 +46,6 @@ class FiberRuntime(Runtime):
         """
         fiber = self.call(self._new, function)
         fiber[b"on_end"] = lambda _, ok, *values: done(bool(ok), *values)
-
-    async def stop_serving(self) -> None:
-        """Stop the server that runs, if one does."""
-        self.is_serving = False
 
     # -- what the scheduler calls --
 

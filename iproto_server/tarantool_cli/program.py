@@ -10,27 +10,18 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Callable, Mapping
-from typing import Any, NoReturn
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NoReturn
 
 from iproto_server.logging.log_output import LogOutput
 from iproto_server.lua.fibers import FiberRuntime
 from iproto_server.lua.functions.log import LuaLog
+from iproto_server.lua.server_functions import server_functions
 from iproto_server.tarantool_cli.command_line import CommandLine
 from iproto_server.tarantool_cli.lazy_loop import LazyLoop
 
-
-def new_runtime(loop: LazyLoop, functions: Mapping[str, Callable[..., Any]]) -> FiberRuntime:
-    """Make the LuaJIT of a process.
-
-    Parameters:
-        loop: the event loop.
-        functions: what the program adds to the functions for modules.
-
-    Raises:
-        LuaIsMissing: LuaJIT is not installed.
-    """
-    return FiberRuntime(loop.as_loop(), functions)
+if TYPE_CHECKING:
+    from iproto_server.server.lua.lua_server import LuaServer
 
 
 class Program:
@@ -47,15 +38,17 @@ class Program:
         self._postponed: list[Callable[[], object]] = []
         self._output = LogOutput()
         self._log = LuaLog(self._output)
-        self.runtime = new_runtime(
-            self._loop,
+        self._server: LuaServer | None = None
+        self.runtime = FiberRuntime(
+            self._loop.as_loop(),
             {
                 **self._log.functions(),
+                **server_functions(self._made_server),
                 "program_end": self._end,
                 "program_end_at_once": end_process,
                 "program_is_stopping": lambda: self._is_stop_requested,
                 "program_is_terminal": os.isatty,
-                "program_is_serving": lambda: self.runtime.is_serving,
+                "program_is_serving": self._is_serving,
             },
         )
 
@@ -74,6 +67,7 @@ class Program:
         root.addHandler(self._output)
         root.setLevel(logging.INFO)
         self._handle_signals()
+        self.runtime.require("internal.box.load")
         launcher = self.runtime.require("internal.program.launcher")
         words = (word for step in line.steps for word in step)
         self.runtime.call(
@@ -92,10 +86,21 @@ class Program:
             while self._postponed:
                 loop.call_soon(self._postponed.pop(0))
             loop.run_forever()
-        if self.runtime.is_serving:
-            self._loop.run_until_complete(self.runtime.stop_serving())
+        if self._server is not None:
+            self._loop.run_until_complete(self._server.stop())
         self.runtime.call(launcher[b"flush"])
         return self._status
+
+    def _made_server(self) -> LuaServer:
+        """Return the server, which `box.cfg` starts."""
+        if self._server is None:
+            from iproto_server.server.lua.lua_server import LuaServer
+
+            self._server = LuaServer(self._loop.made(), self.runtime)
+        return self._server
+
+    def _is_serving(self) -> bool:
+        return self._server is not None and self._server.server is not None
 
     def _end(self, status: float) -> None:
         """End the process as soon as Lua code returns."""

@@ -112,7 +112,7 @@ def _operation(calculate: Callable[..., Decimal]) -> Callable[..., bytes | None]
 
 def _exponential(context: Context, number: Decimal) -> Decimal:
     if number < 0 and number.adjusted() >= 8:
-        return Decimal("0E-11") # which has fewer digits than other results that are too small
+        return Decimal("0E-11")  # which has fewer digits than other results that are too small
     return context.plus(_WIDE.copy().exp(number))
 
 

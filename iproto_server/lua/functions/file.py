@@ -32,7 +32,7 @@ def _system_call(function: Callable[..., Any]) -> Callable[..., Any]:
             return function(*arguments)
         except OSError as error:
             return _failure(error.errno or errno.EIO)
-        except OverflowError: # a number beyond those of C
+        except OverflowError:  # a number beyond those of C
             return _failure(errno.EINVAL)
 
     return call
@@ -234,7 +234,6 @@ def file_umask(mask: int | None) -> int:
 def file_sync_all() -> bool:
     os.sync()
     return True
-
 
 
 FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from iproto_server.app import Procedure
 from iproto_server.box import Box, Waiter
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.lua.fibers import FiberRuntime
-from iproto_server.lua.functions import FUNCTIONS
 from iproto_server.native._native import LuaProcedure, lua_attach
 from iproto_server.server.lua.box_functions import BoxFunctions
 from iproto_server.server.requests.call import Calls
@@ -25,19 +23,11 @@ class LuaHost:
     """Lua code that uses a box.
 
     Parameters:
-        loop: the event loop.
-        functions: more functions of Python for Lua's modules.
-
-    Attributes:
-        runtime: the LuaJIT.
-
-    Raises:
-        LuaIsMissing: LuaJIT is not installed.
+        runtime: the LuaJIT, which has the module `internal.box.load`.
     """
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, functions: Mapping[str, Function] = {}) -> None:
-        own: dict[str, Function] = {"wait_for_box": self._wait_for_box}
-        self.runtime = FiberRuntime(loop, {**FUNCTIONS, **own, **functions})
+    def __init__(self, runtime: FiberRuntime) -> None:
+        self._runtime = runtime
         self._waiters: dict[int, Waiter] = {}
         self._box: Box | None = None
 
@@ -50,7 +40,7 @@ class LuaHost:
         self._box = box
         self._functions = BoxFunctions(box)
         lua_attach(box, self._functions.ask, self._finished)
-        self.runtime.require("internal.box.hooks")
+        self._runtime.require("internal.box.hooks")
 
     def serve(self, calls: Calls) -> None:
         """Let clients call functions of Lua, and evaluate texts."""
@@ -65,8 +55,8 @@ class LuaHost:
         Parameters:
             name: such as "queue.put" or "box.space.tasks:select".
         """
-        exists: Function = self.runtime.require("internal.box.calls")[b"exists"]
-        if not self.runtime.call(exists, name.encode("utf-8", "surrogateescape")):
+        exists: Function = self._runtime.require("internal.box.calls")[b"exists"]
+        if not self._runtime.call(exists, name.encode("utf-8", "surrogateescape")):
             return None
         return Procedure(name, LuaProcedure(name, self._waits), is_async=False, is_autonomous=True)
 
@@ -76,7 +66,7 @@ class LuaHost:
         waiter = self._waiters[number] = Waiter(self._box.session.current, None)
         return waiter
 
-    def _wait_for_box(self, answer: Function, name: bytes) -> None:
+    def wait_for_box(self, answer: Function, name: bytes) -> None:
         """Call a function of the box that waits, and answer Lua's fiber at its end."""
 
         def done(waiter: Waiter) -> None:

@@ -12,7 +12,8 @@ import uvloop
 
 from iproto_server.app import Application
 from iproto_server.config.config import Config
-from iproto_server.lua.fibers import run
+from iproto_server.lua.fibers import FiberRuntime, run
+from iproto_server.lua.server_functions import server_functions
 from iproto_server.server.lua.lua_server import LuaServer
 from iproto_server.server.service_manager import ServiceManager
 from iproto_server.server.watchdog import END_GRACE, STOP_SIGNALS
@@ -44,25 +45,27 @@ def run_lua(
     texts = [(path, Path(path).read_bytes()) for path in scripts]
     loop = uvloop.new_event_loop()
     try:
-        server = LuaServer(loop, configured, applications)
-        return loop.run_until_complete(_serve(server, texts, manager))
+        runtime = FiberRuntime(loop, server_functions(lambda: server))
+        server = LuaServer(loop, runtime, configured, applications)
+        runtime.require("internal.box.load")
+        return loop.run_until_complete(_serve(server, runtime, texts, manager))
     finally:
         loop.close()
 
 
-async def _serve(server: LuaServer, texts: Sequence[tuple[str, bytes]], manager: ServiceManager) -> int:
+async def _serve(
+    server: LuaServer, runtime: FiberRuntime, texts: Sequence[tuple[str, bytes]], manager: ServiceManager
+) -> int:
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in STOP_SIGNALS:
         loop.add_signal_handler(number, stopped.set)
-    runtime = server.host.runtime
     waiting = loop.create_task(stopped.wait())
     status = 0
     for path, text in texts:
         try:
-            script = loop.create_task(
-                run(runtime, runtime.load(_without_shebang(text), b"@" + path.encode()))
-            )
+            chunk = runtime.load(_without_shebang(text), b"@" + path.encode())
+            script = loop.create_task(run(runtime, chunk))
         except SyntaxError as error:
             print(f"LuajitError: {error}", file=sys.stderr)
             status = 1

@@ -12,6 +12,7 @@ from iproto_server.app import Application
 from iproto_server.codec import msgpack as codec
 from iproto_server.config.config import Config
 from iproto_server.errors import BoxError, ErrorCode
+from iproto_server.lua.fibers import FiberRuntime
 from iproto_server.server.lua.box_cfg import with_box_cfg
 from iproto_server.server.lua.lua_host import LuaHost
 from iproto_server.server.server import Server
@@ -22,45 +23,46 @@ Answer = Callable[..., object]
 
 
 class LuaServer:
-    """LuaJIT, and the server that its code starts.
+    """The server that Lua code starts.
 
     Parameters:
         loop: the event loop.
-        configured: returns the configuration, from the one with the options of `box.cfg`: what the command line
-            says comes first.
+        runtime: the LuaJIT, whose code starts it.
+        configured: returns the configuration, from the one with the options of `box.cfg`: what the command
+            line says comes first.
         applications: applications of Python to serve beside the Lua code.
-        functions: more functions of Python for Lua's modules.
 
     Attributes:
-        host: the LuaJIT.
         server: the server; None before `box.cfg`.
-
-    Raises:
-        LuaIsMissing: LuaJIT is not installed.
     """
 
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,
-        configured: Callable[[Config], Config],
+        runtime: FiberRuntime,
+        configured: Callable[[Config], Config] = lambda config: config,
         applications: Sequence[Application] = (),
-        functions: Mapping[str, Callable[..., Any]] = {},
     ) -> None:
         self._loop = loop
+        self._host = LuaHost(runtime)
         self._configured = configured
         self._applications = applications
         self._tasks: set[asyncio.Task[None]] = set()
         self.server: Server | None = None
-        self.host = LuaHost(loop, {"start_box": self._start, "listen": self._listen, **functions})
-        self.host.runtime.require("internal.box.load")
 
-    def _start(self, answer: Answer, packed: bytes) -> None:
-        """Start the server with the packed options of `box.cfg`, and answer Lua's fiber."""
+    # -- functions of Lua's modules, of which the first argument answers the fiber that waits --
+
+    def start_box(self, answer: Answer, packed: bytes) -> None:
+        """Start the server with the packed options of `box.cfg`."""
         self._answer_after(answer, self.start(codec.unpack(packed)))
 
-    def _listen(self, answer: Answer, packed: bytes) -> None:
+    def listen(self, answer: Answer, packed: bytes) -> None:
         """Listen on other addresses: the packed option `listen` of `box.cfg`."""
         self._answer_after(answer, self._listen_on(codec.unpack(packed)))
+
+    def wait_for_box(self, answer: Answer, name: bytes) -> None:
+        """Call a function of the box that waits, such as `box.snapshot`."""
+        self._host.wait_for_box(answer, name)
 
     async def _listen_on(self, given: object) -> None:
         config = with_box_cfg(Config(listen=()), {"listen": given})
@@ -101,9 +103,9 @@ class LuaServer:
         if str(config.work_dir) != ".":
             config.work_dir.mkdir(parents=True, exist_ok=True)
             os.chdir(config.work_dir)
-        server = Server(config, self._applications, lua=self.host)
+        server = Server(config, self._applications, lua=self._host)
         server.open(self._loop)
-        self.host.attach(server.box)
+        self._host.attach(server.box)
         await server.start()
         self.server = server
 
