@@ -158,6 +158,14 @@ function serializer.number_text(value, options)
     return options.number_format:format(value)
 end
 
+local nan = ffi.new('union { double number; uint8_t bytes[8]; }')
+
+-- The text of a NaN, with its sign as printf has it.
+function serializer.nan_text(value)
+    nan.number = value
+    return nan.bytes[7] >= 128 and '-nan' or 'nan'
+end
+
 -- Cdata --------------------------------------------------------------------------------------------------------------
 
 local BY_NAME = {

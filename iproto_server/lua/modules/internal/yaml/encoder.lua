@@ -1,6 +1,5 @@
 -- The encoder of YAML documents: block style, flow style for `__serialize` = 'seq' and 'map', anchors for tables that
 -- occur more than once.
-local ffi = require('ffi')
 local serializer = require('internal.serial.serializer')
 local flow_events = require('internal.yaml.events')
 local strings = require('internal.yaml.strings')
@@ -31,13 +30,8 @@ end
 
 -- Scalars -------------------------------------------------------------------------------------------------------------
 
-local sign = ffi.new('union { double number; uint8_t bytes[8]; }')
-
 local function float_text(value, options, is_float)
-    if value ~= value then
-        sign.number = value
-        return sign.bytes[7] >= 128 and '-nan' or 'nan'
-    end
+    if value ~= value then return serializer.nan_text(value) end
     return is_float and options.number_format:format(value) or number_text(value, options)
 end
 

@@ -1,0 +1,46 @@
+-- Consoles that listen: the text protocol. A statement is what ends with the delimiter and a line break.
+local fiber = require('fiber')
+local socket = require('socket')
+
+local text_server = {}
+
+local BACKLOG_TIMEOUT = 10 -- seconds
+
+-- The two lines that a client gets first, 64 bytes each.
+local function greeting()
+    local version = require('tarantool').version:match('^[^-]*')
+    return ('%-63s\n%-63s\n'):format(
+        ('Tarantool %s (Lua console)'):format(version), "type 'help' for interactive help"
+    )
+end
+
+-- Run a function in a session of its own. `box.session` replaces this.
+function text_server.in_session(_, run)
+    return run()
+end
+
+local function read(self)
+    local ending = self.delimiter .. '\n'
+    local text = self.client:read(ending)
+    if text == nil or text:sub(-#ending) ~= ending then return nil end
+    return text:sub(1, -#ending - 1)
+end
+
+local function print(self, text)
+    if not self.client:write(text) then self.running = false end
+end
+
+-- Listen at a place. `serve` is called with the table of a new console, in a fiber of its own.
+function text_server.listen(host, port, serve)
+    local function handle(client, peer)
+        local shown = peer and ('%s:%s'):format(peer.host, peer.port) or 'unix/:'
+        fiber.name(('console/%s'):format(shown), {truncate = true})
+        if not client:write(greeting()) then return end
+        text_server.in_session(client, function()
+            serve{client = client, read = read, print = print, running = true}
+        end)
+    end
+    return socket.tcp_server(host, port, {handler = handle, name = 'console'}, BACKLOG_TIMEOUT)
+end
+
+return text_server
