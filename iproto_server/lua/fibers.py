@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from iproto_server.lua.runtime import Function, Runtime
+from iproto_server.lua.terminal import Terminal
 
 if TYPE_CHECKING:
     import asyncio
@@ -28,6 +29,7 @@ class FiberRuntime(Runtime):
         own: dict[str, Function] = {
             "schedule": self._schedule,
             "set_timer": self._set_timer,
+            **Terminal(loop, self.call).functions,
         }
         super().__init__({**own, **functions})
         scheduler = self.require("internal.fibers.scheduler")

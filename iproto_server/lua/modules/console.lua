@@ -59,7 +59,7 @@ function console.start()
     if local_console then error('console is already started', 2) end
     local self = setmetatable({running = true, history_file = history_file()}, meta)
     local_console = self
-    terminal.open(self.history_file)
+    terminal.open(self)
     local ok, why = pcall(run, self)
     terminal.close()
     local_console = nil

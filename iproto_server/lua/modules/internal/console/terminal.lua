@@ -1,19 +1,21 @@
--- Consoles on the terminal, or on the standard input.
+-- Consoles on the terminal, or on a standard input that is none.
 local _, host = ...
 local evaluation = require('internal.console.evaluation')
 local scheduler = require('internal.fibers.scheduler')
 
 local terminal = {}
+local is_edited = false
 
 -- Read a line without its end. Returns nil at the end of the input.
-local function read_line(self, prompt)
-    local function complete(word, first, last)
-        return self.ac and self:completion(word, first, last) or nil
-    end
-    return scheduler.await(host.terminal_read, prompt, complete)
+local function read_line(prompt)
+    if not is_edited then io.write(prompt) end
+    io.flush()
+    local line = scheduler.await(host.terminal_read, prompt)
+    if not is_edited and line then io.write(line, '\n') end
+    return line
 end
 
--- The statement in lines before a delimiter, or nil.
+-- The text before a delimiter, or nil.
 local function before_delimiter(text, delimiter)
     if text:sub(-#delimiter) == delimiter then return text:sub(1, -#delimiter - 1) end
 end
@@ -24,10 +26,10 @@ function terminal.read(self)
     local next_prompt = (' '):rep(#prompt - 2) .. '> '
     local text
     while true do
-        local line = read_line(self, text and next_prompt or prompt)
+        local line = read_line(text and next_prompt or prompt)
         if line == nil then return nil end
         text = text and text .. '\n' .. line or line
-        if self.delimiter == '' then
+        if self.delimiter == '' or text:sub(1, 1) == '\\' then
             host.terminal_remember(line)
             if not evaluation.is_incomplete(text) then return text end
         else
@@ -38,9 +40,22 @@ function terminal.read(self)
     end
 end
 
--- Start using the terminal, with a file of the lines that were entered.
-function terminal.open(history_file)
-    host.terminal_open(history_file)
+-- The completions of a word, without what all have in common.
+local function completions(self, ...)
+    if not self.ac then return end
+    local found = self:completion(...)
+    if type(found) == 'table' then return unpack(found, 2) end
+end
+
+-- Start using the terminal for a console.
+function terminal.open(self)
+    local function complete(found, ...)
+        scheduler.start(function(...)
+            local results = {pcall(completions, self, ...)}
+            if results[1] then found(unpack(results, 2)) else found() end
+        end, ...)
+    end
+    is_edited = host.terminal_open(self.history_file, complete)
 end
 
 function terminal.close()

@@ -1,0 +1,1 @@
+"""Consoles on a terminal: a line editor that does not block the event loop, and its history."""
