@@ -51,6 +51,7 @@ _TOOLS = {
     **dict.fromkeys(
         ("schedule", "schedules", "unschedule"), "iproto_server.tools.operators.schedule_commands"
     ),
+    "connect": "iproto_server.tools.console.connect_command",
     "dashboard": "iproto_server.tools.dashboard",
 }
 """The modules of the other commands."""

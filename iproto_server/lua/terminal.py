@@ -1,4 +1,4 @@
-"""The terminal of the module `console`: lines from a line editor, or from a standard input that is no terminal."""
+"""The terminal of the module `console`: lines from a line editor, or from another standard input."""
 
 from __future__ import annotations
 
@@ -86,7 +86,9 @@ class Terminal:
         if self._editor is None:
             self._input.read(lambda line: self._call(done, True, line))
         else:
-            self._task = self._loop.create_task(self._edit(self._editor, prompt.decode("utf-8", "replace"), done))
+            self._task = self._loop.create_task(
+                self._edit(self._editor, prompt.decode("utf-8", "replace"), done)
+            )
 
     async def _edit(self, editor: LineEditor, prompt: str, done: Done) -> None:
         line: bytes | None = None
@@ -116,8 +118,8 @@ class Terminal:
 class _Input:
     """Lines of a standard input that is no terminal.
 
-    It is read in a thread, because an event loop cannot wait for files, and without Python's own buffer, whose
-    lock would be held at the end of the process.
+    It is read in a thread, because an event loop cannot wait for files, and without Python's own buffer,
+    whose lock would be held at the end of the process.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:

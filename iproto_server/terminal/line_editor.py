@@ -34,7 +34,8 @@ class LineEditor:
     def __init__(self, history: LineHistory, complete: Complete, lexer: Lexer | None = None) -> None:
         # A file of its own: event loops set what they read from to non-blocking, and the standard output is
         # often the same file.
-        self._terminal = open(os.ttyname(sys.stdin.fileno()), encoding="utf-8", errors="surrogateescape")
+        terminal = os.open(os.ttyname(sys.stdin.fileno()), os.O_RDONLY | os.O_NOCTTY | os.O_CLOEXEC)
+        self._terminal = os.fdopen(terminal, encoding="utf-8", errors="surrogateescape")
         self._session: PromptSession[str] = PromptSession(
             history=history,
             completer=_Completer(complete),

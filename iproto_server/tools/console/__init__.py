@@ -1,0 +1,1 @@
+"""The command `connect`: a console of a server."""
