@@ -6,12 +6,14 @@ local settings = {default_format = {fmt = 'yaml'}}
 local by_session = setmetatable({}, {__mode = 'k'})
 local without_session = {}
 
+local function session_storage()
+    return box.session.storage
+end
+
 -- The table that lives as long as the session in which this code runs.
 local function session_key()
-    local box = rawget(_G, 'box')
-    local session = type(box) == 'table' and rawget(box, 'session')
-    local storage = type(session) == 'table' and session.storage
-    return type(storage) == 'table' and storage or without_session
+    local ok, storage = pcall(session_storage) -- there may be no box, or no session
+    return ok and type(storage) == 'table' and storage or without_session
 end
 
 -- The settings of this session, a table with `language` and `format`; `format` has the fields `fmt` and `opts`.
