@@ -91,16 +91,17 @@ class Terminal:
             )
 
     async def _edit(self, editor: LineEditor, prompt: str, done: Done) -> None:
-        line: bytes | None = None
-        try:
-            line = (await editor.read(prompt)).encode("utf-8", "surrogateescape")
-        except EOFError:
-            pass
-        except KeyboardInterrupt:
-            signal.raise_signal(signal.SIGINT)
-        finally:
+        while True:
+            try:
+                line: bytes | None = (await editor.read(prompt)).encode("utf-8", "surrogateescape")
+            except EOFError:
+                line = None
+            except KeyboardInterrupt:
+                signal.raise_signal(signal.SIGINT)
+                continue  # the process ends soon, or ignores the signal
             self._task = None
-        self._call(done, True, line)
+            self._call(done, True, line)
+            return
 
     async def _completions(self, word: str, begin: int, end: int) -> list[str]:
         if self._complete is None:

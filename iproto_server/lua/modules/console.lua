@@ -30,9 +30,9 @@ local defaults = {
 local meta = {__index = defaults}
 local local_console
 
--- The console that runs in this fiber; raises an error for the caller of a function of the module if there is none.
+-- The console that runs in this fiber.
 local function this_console(message)
-    return fiber.self().storage.console or error(message, 3)
+    return fiber.self().storage.console or error(message, 2)
 end
 
 -- Run statements until the input ends, or `running` is set to false.
@@ -56,7 +56,7 @@ local function history_file()
 end
 
 function console.start()
-    if local_console then error('console is already started', 2) end
+    if local_console then error('console is already started') end
     local self = setmetatable({running = true, history_file = history_file()}, meta)
     local_console = self
     terminal.open(self)
@@ -75,7 +75,7 @@ end
 function console.delimiter(...)
     local self = this_console('console.delimiter(): need existing console')
     if select('#', ...) == 0 or type((...)) == 'nil' then return self.delimiter end
-    if type((...)) ~= 'string' then error('invalid delimiter', 2) end
+    if type((...)) ~= 'string' then error('invalid delimiter') end
     self.delimiter = ...
 end
 
@@ -103,7 +103,7 @@ end
 local function hook(name)
     console[name] = function(call)
         if type(call) ~= 'nil' and type(call) ~= 'function' then
-            error(('Wrong type of %s hook: %s'):format(name, type(call)), 2)
+            error(('Wrong type of %s hook: %s'):format(name, type(call)))
         end
         defaults[name] = call or do_nothing
     end
@@ -116,9 +116,9 @@ function console.get_default_output()
 end
 
 function console.set_default_output(value)
-    if type(value) == 'nil' then error('Nil output value passed', 2) end
+    if type(value) == 'nil' then error('Nil output value passed') end
     local format, why = output.read_format(value)
-    if not format then error(why, 2) end
+    if not format then error(why) end
     settings.default_format = format
 end
 
@@ -132,7 +132,7 @@ function console.listen(place)
         host, port = 'unix/', UNIX_DEFAULT
     else
         local parsed = (type(place) == 'string' or type(place) == 'number') and require('uri').parse(tostring(place))
-        if not parsed or type(parsed.service) == 'nil' then error('Usage: console.listen("[host:]port")', 2) end
+        if not parsed or type(parsed.service) == 'nil' then error('Usage: console.listen("[host:]port")') end
         host, port = parsed.host, parsed.service
     end
     local server, why = require('internal.console.text_server').listen(host, port, function(client)
@@ -140,7 +140,7 @@ function console.listen(place)
     end)
     if not server then
         local reason = why or require('errno').strerror()
-        error(('failed to create server %s:%s: %s'):format(host or '', port, reason), 2)
+        error(('failed to create server %s:%s: %s'):format(host or '', port, reason))
     end
     return server
 end

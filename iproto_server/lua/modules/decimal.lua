@@ -139,6 +139,7 @@ function metatable.__le(left, right)
 end
 
 ffi.metatype(decimal_t, metatable)
+require('internal.serial.serializer').add_scalar(decimal_t, tostring)
 
 local decimal = {
     abs = unary('usage: decimal.abs(decimal)', host.decimal_absolute),

@@ -92,6 +92,7 @@ ffi.metatype(uuid_t, {
     __index = {bin = to_binary, isnil = is_nil, str = to_text},
     __tostring = to_text,
 })
+require('internal.serial.serializer').add_scalar(uuid_t, tostring)
 
 local constants = ffi.new('const struct tt_uuid[1]')
 

@@ -60,7 +60,7 @@ local function set(name, value)
     return parameter(value)
 end
 
-for short, name in pairs{l = 'language', o = 'output', out = 'output', d = 'delimiter', delim = 'delimiter'} do
+for short, name in pairs{l = 'language', lang = 'language', o = 'output', d = 'delimiter', delim = 'delimiter'} do
     parameters[short] = parameters[name]
 end
 

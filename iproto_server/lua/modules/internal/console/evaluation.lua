@@ -30,14 +30,14 @@ local function run(line)
     return run_lua(line)
 end
 
--- Run a statement. Returns what a console shows, or nil if the console is to end.
+-- Run a statement. Returns what a console shows, or no value if the console is to end.
 function evaluation.eval(line)
     if type(line) == 'nil' then return nil end
     line:sub(1, 1) -- what has no such method is refused with Lua's own error
     local ok, results = packed(pcall(run, line))
     local format = settings.current().format
     if not ok then return output.failure(format, results[1]) end
-    if rawequal(results[1], commands.QUIT) then return nil end
+    if rawequal(results[1], commands.QUIT) then return end
     return output.values(format, results)
 end
 

@@ -37,32 +37,10 @@ local function quoted(text)
     return '"' .. gsub(text, '[%c"\'\127-\255]', escaped) .. '"'
 end
 
--- Options of the serializer, for values and for tables that are taken as they are.
-local function options(load_metatables)
-    return {
-        encode_sparse_convert = true, encode_sparse_ratio = 0, encode_sparse_safe = math.huge,
-        encode_invalid_numbers = true, encode_use_tostring = true, number_format = '%.14g',
-        encode_load_metatables = load_metatables,
-    }
-end
-local OPTIONS, RAW_OPTIONS = options(true), options(false)
-
-local VALID_HINTS = {seq = true, sequence = true, map = true, mapping = true}
-
--- A table whose `__serialize` is of no use is taken as it is.
-local function classified(value)
-    if type(value) ~= 'table' then return classify(value, OPTIONS) end
-    local meta = debug.getmetatable(value)
-    local hint = meta and rawget(meta, '__serialize')
-    if type(hint) == 'function' then
-        local converted = hint(value)
-        if type(converted) == 'nil' or type(converted) == 'function' then return classify(value, RAW_OPTIONS) end
-        if type(converted) == 'table' and converted == value then return classify(value, RAW_OPTIONS) end
-        return classified(converted)
-    end
-    if type(hint) ~= 'string' or not VALID_HINTS[hint] then return classify(value, RAW_OPTIONS) end
-    return classify(value, OPTIONS)
-end
+local OPTIONS = {
+    encode_sparse_convert = true, encode_sparse_ratio = 0, encode_sparse_safe = math.huge,
+    encode_invalid_numbers = true, encode_use_tostring = true, encode_load_metatables = true, number_format = '%.14g',
+}
 
 local function scalar_text(kind, plain)
     if kind == 'nil' then return 'box.NULL' end
@@ -132,7 +110,7 @@ function writer:map(value)
     self:open()
     local place = 0
     for key, each in next, value do
-        local kind, plain, size = classified(key)
+        local kind, plain, size = classify(key, OPTIONS)
         self:element(place)
         if kind == 'array' or kind == 'map' then -- a table as a key is written as an element
             self:table(kind, plain, size)
@@ -160,7 +138,7 @@ function writer:table(kind, value, size)
 end
 
 function writer:value(value)
-    local kind, plain, size = classified(value)
+    local kind, plain, size = classify(value, OPTIONS)
     if kind == 'array' or kind == 'map' then return self:table(kind, plain, size) end
     self:put(scalar_text(kind, plain))
 end

@@ -66,16 +66,17 @@ local function lua_format(is_block)
         return lua_text({error = reason}, is_block) .. ';'
     end
 
-    local function all(values)
-        local texts = {}
-        for place = 1, values.n do texts[place] = lua_text(values[place], is_block) end
-        return table.concat(texts, ', ') .. ';'
+    local function shown(value)
+        local ok, text = pcall(lua_text, value, is_block)
+        if ok then return text end
+        local reason = ('console: exception while formatting output: "%s"'):format(tostring(text))
+        return lua_text({error = reason}, is_block)
     end
 
     function lua.values(values)
-        local ok, text = pcall(all, values)
-        if ok then return text end
-        return lua.failure(('console: exception while formatting output: "%s"'):format(tostring(text)))
+        local texts = {}
+        for place = 1, values.n do texts[place] = shown(values[place]) end
+        return table.concat(texts, ', ') .. ';'
     end
 
     function lua.pushed(value)
@@ -101,7 +102,6 @@ end
 -- The text of an error.
 function output.failure(format, reason)
     if type(reason) == 'nil' then reason = NULL end
-    if type(reason) == 'number' then reason = tostring(reason) end
     return writer(format).failure(reason)
 end
 

@@ -118,7 +118,7 @@ local function is_simple_key(document, key)
     local kind, plain, size = classify(key, options)
     if document.anchors[plain] then return true end
     if kind == 'array' then return size == 0 end
-    if kind == 'map' then return next(plain) == nil end
+    if kind == 'map' then return type(next(plain)) == 'nil' end
     local text, style, has_lines = scalar(kind, plain, options, false, false)
     return not has_lines and #text + (style == 'binary' and 8 or 0) <= LONGEST_KEY
 end
@@ -146,7 +146,7 @@ local function write_pair(out, document, key, value)
 end
 
 local function write_map(out, document, value, compact)
-    if out.flow > 0 or compact or next(value) == nil then
+    if out.flow > 0 or compact or type(next(value)) == 'nil' then -- a key NULL equals nil
         out:indicator('{', true, false)
         local indent = out:deeper(true)
         out.flow = out.flow + 1
