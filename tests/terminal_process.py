@@ -50,7 +50,7 @@ class TerminalProcess:
         end = time.monotonic() + TIMEOUT
         while termios.tcgetattr(self._terminal)[3] & termios.ICANON:
             if time.monotonic() > end or not self._read(min(end, time.monotonic() + 0.01)):
-                raise AssertionError(f"no line is edited; it wrote {self.output!r}")
+                raise AssertionError(f"no line is edited; it wrote {self.output[-1000:]!r}")
         os.write(self._terminal, text.encode())
 
     def type_until(self, keys: str, text: str) -> None:
@@ -59,7 +59,7 @@ class TerminalProcess:
         while text not in self.output:
             self.type(keys)
             if time.monotonic() > end or not self._read(min(end, time.monotonic() + 0.1)):
-                raise AssertionError(f"{text!r} was not written, but {self.output!r}")
+                raise AssertionError(f"{text!r} was not written, but {self.output[-1000:]!r}")
         self.wait_for(text)
 
     def interrupt(self) -> None:
@@ -71,7 +71,7 @@ class TerminalProcess:
         end = time.monotonic() + TIMEOUT
         while text not in self.output:
             if time.monotonic() > end or not self._read(end):
-                raise AssertionError(f"{text!r} was not written, but {self.output!r}")
+                raise AssertionError(f"{text!r} was not written, but {self.output[-1000:]!r}")
         before, _, self.output = self.output.partition(text)
         return before
 

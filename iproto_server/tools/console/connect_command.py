@@ -36,6 +36,6 @@ def connect(uri: str) -> int:
 
         interact(server)
         return 0
-    from iproto_server.tools.console.script import read_script, run_script
+    from iproto_server.tools.console.script import run_script
 
-    return run_script(server, read_script())
+    return run_script(server, sys.stdin.buffer)

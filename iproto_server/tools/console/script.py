@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import sys
+from typing import BinaryIO
 
 import click
 
@@ -15,14 +15,14 @@ from iproto_server.tools.console.screen import line_ended, pushed_line
 from iproto_server.tools.console.tables import as_tables
 
 
-def run_script(uri: ServerUri, text: str) -> int:
-    """Run a text, and print the answer.
+def run_script(uri: ServerUri, stream: BinaryIO) -> int:
+    """Run the statement in a stream, and print the answer.
 
     Lines at its beginning that begin with a backslash are commands; all that follows is one statement.
 
     Parameters:
         uri: the server.
-        text: the text.
+        stream: the text; bytes that are no UTF-8 are replaced.
 
     Returns:
         The exit status: 1 if a command or the statement has failed.
@@ -30,9 +30,9 @@ def run_script(uri: ServerUri, text: str) -> int:
     Raises:
         ClientError: there is no connection to be had, or it has broken.
     """
-    console = RemoteConsole(uri, lambda pushed: click.echo(pushed_line(pushed), err=True))
+    console = RemoteConsole(uri, lambda pushed: complain(pushed_line(pushed)))
     try:
-        return _run(console, text)
+        return _run(console, stream.read().decode("utf-8", "replace"))
     finally:
         console.close()
 
@@ -85,8 +85,3 @@ def _error_of(answer: str) -> str:
         return answer
     error = values[0]["error"]
     return error if isinstance(error, str) else json.dumps(error, ensure_ascii=False)
-
-
-def read_script() -> str:
-    """Return the standard input. Bytes that are no UTF-8 are replaced."""
-    return sys.stdin.buffer.read().decode("utf-8", "replace")
