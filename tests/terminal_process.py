@@ -15,6 +15,9 @@ from typing import Final, Self
 TIMEOUT: Final = 60.0
 """Seconds to wait for an output. Only a failing test waits so long."""
 
+WINDOW: Final = 24, 500
+"""Lines and columns: no line of a test is wider."""
+
 
 class TerminalProcess:
     """A process whose input and output are a terminal without cursor movement.
@@ -38,6 +41,7 @@ class TerminalProcess:
         self.output = ""
         self._pid, self._terminal = pty.fork()
         if self._pid == 0:
+            termios.tcsetwinsize(0, WINDOW)
             os.chdir(home)
             os.execvpe(command[0], [str(each) for each in command], variables)
 

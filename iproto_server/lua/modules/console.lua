@@ -38,6 +38,7 @@ end
 -- Run statements until the input ends, or `running` is set to false.
 local function run(self)
     local storage = fiber.self().storage
+    local outer = storage.console
     storage.console = self
     self.running = true
     self:on_start()
@@ -48,7 +49,7 @@ local function run(self)
         self:print(text)
         fiber.testcancel()
     end
-    storage.console = nil
+    storage.console = outer
 end
 
 local function history_file()

@@ -19,7 +19,10 @@ local wrap, state_of, meta = userdata.kind(methods, function(state)
     return 'fiber: ' .. living(state).id
 end)
 meta.__metatable = 'fiber'
-meta.__serialize = tostring
+meta.__serialize = function(object)
+    local state = living(state_of(object))
+    return {id = state.id, name = state.name, status = state.status}
+end
 meta.__index = function(object, name)
     if name ~= 'storage' then return methods[name] end
     local state = living(state_of(object))

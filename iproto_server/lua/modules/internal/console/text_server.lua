@@ -19,11 +19,12 @@ function text_server.in_session(_, run)
     return run()
 end
 
+-- A carriage return ends a statement as a line break does, so both together end another, empty one, as in Tarantool.
 local function read(self)
-    local ending = self.delimiter .. '\n'
-    local text = self.client:read(ending)
-    if text == nil or text:sub(-#ending) ~= ending then return nil end
-    return text:sub(1, -#ending - 1)
+    local delimiter = self.delimiter
+    local text = self.client:read{delimiter = {delimiter .. '\n', delimiter .. '\r'}}
+    if text == nil or not text:find('[\n\r]$') then return nil end
+    return text:sub(1, -#delimiter - 2)
 end
 
 local function print(self, text)

@@ -300,6 +300,11 @@ function serializer.classify(value, options, rounds)
     if OWN_KIND[kind] then return kind, value end
     if kind == 'nil' then return kind end
     if kind == 'cdata' then return classify_cdata(value, options, rounds) end
+    if kind == 'userdata' and options.encode_load_metatables then
+        local meta = metatable_of(value)
+        local convert = type(meta) == 'table' and rawget(meta, '__serialize')
+        if type(convert) == 'function' then return converted(convert, value, options, rounds) end
+    end
     return unsupported(value, options)
 end
 
