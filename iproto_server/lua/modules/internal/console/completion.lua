@@ -32,8 +32,8 @@ local function add_fields(found, value, before, beginning, only_functions)
     for _ = 1, METATABLES_MAX do
         if type(value) == 'table' then
             for name, each in next, value do
-                local is_name = type(name) == 'string' and name:find('^[%a_][%w_]*$') and name:sub(1, #beginning) == beginning
-                    and (name:sub(1, 1) ~= '_' or beginning ~= '')
+                local is_name = type(name) == 'string' and name:find('^[%a_][%w_]*$')
+                    and name:sub(1, #beginning) == beginning and (name:sub(1, 1) ~= '_' or beginning ~= '')
                 local is_function = type(each) == 'function'
                 if is_name and (is_function or not only_functions) then
                     found[#found + 1] = before .. name .. (is_function and '(' or '')
@@ -80,7 +80,7 @@ local function candidates(word)
     return found
 end
 
--- The completions of the first `size` bytes of a text: what all have in common, then each. Returns nil if there are none.
+-- The completions of the first `size` bytes of a text: what all have in common, then each; nil if there are none.
 return function(text, size)
     if size < 0 or size > #text then return nil end
     local found = candidates(text:sub(1, size))

@@ -1,7 +1,7 @@
 -- Values as Lua's source text, as `\set output lua` shows them.
 --
--- Text for text as Tarantool 2.6, also where this is no valid Lua: `{true = 1}`, a backslash that is not doubled, the key
--- of an element that stands at its own place after others, and `{nil}` for a table that was written before.
+-- Text for text as Tarantool 2.6, also where this is no valid Lua: `{true = 1}`, a backslash that is not doubled, an
+-- element without its key behind others if the key is its place, and `{nil}` for a table that was written before.
 -- On purpose different: an array with more than 100,000 holes is written as a map; Tarantool writes each hole.
 local serializer = require('internal.serial.serializer')
 local strings = require('internal.yaml.strings')
@@ -13,8 +13,8 @@ local byte, find, gsub, rep = string.byte, string.find, string.gsub, string.rep
 local HOLES_MAX = 100000
 
 local KEYWORDS = {}
-for word in ('and break do else elseif end false for function if in local nil not or repeat return then true until while')
-    :gmatch('%a+') do
+for word in ('and break do else elseif end false for function if in local nil not or repeat return then true until '
+    .. 'while'):gmatch('%a+') do
     KEYWORDS[word] = true
 end
 
