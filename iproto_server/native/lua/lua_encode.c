@@ -251,6 +251,8 @@ static int encode_map(Encoder *encoder, int place, uint64_t pairs, int depth)
 static int encode_array(Encoder *encoder, int place, uint64_t count, int depth)
 {
     lua_State *lua = encoder->lua;
+    if (count > INT32_MAX)
+        return refuse(encoder, "not enough memory");
     int done = is_written(encoder, write_array_header(encoder->buffer, count));
     for (uint64_t number = 1; done && number <= count; number++) {
         lua_rawgeti(lua, place, (int)number);

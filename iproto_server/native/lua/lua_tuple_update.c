@@ -96,7 +96,6 @@ static void reword(LuaFailure *failure)
 int tuple_update(lua_State *lua)
 {
     const LuaTuple *tuple = tuple_check(lua, 1);
-    Names names = names_of(lua, tuple);
     LuaFailure failure;
     LuaPacking packing;
     Buffer row;
@@ -106,6 +105,7 @@ int tuple_update(lua_State *lua)
         reword(&failure);
         return lua_packing_raise(lua, &packing, &failure);
     }
+    Names names = names_of(lua, tuple); /* from here on no code of Lua can change them */
     int is_known = write_updated(tuple, &packing.buffer, &names, &row);
     PyErr_Clear(); /* of memory: the other way may have enough */
     if (is_known) {
