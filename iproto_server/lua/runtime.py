@@ -16,7 +16,10 @@ from iproto_server.lua.functions import FUNCTIONS
 __all__ = ["HostError", "LuaIsMissing", "Runtime"]
 
 MODULES: Final = Path(__file__).parent / "modules"
-"""One file for each module that `require` finds without a path."""
+"""One file for each module that `require` finds without a path: `net.box` is `net/box.lua`."""
+
+TOPICS: Final = ("data", "language", "system")
+"""Folders of `MODULES` that are no part of a module's name."""
 
 _MODULE_NAME: Final = re.compile(rb"[a-z0-9_]+(\.[a-z0-9_]+)*")
 
@@ -71,7 +74,9 @@ class Runtime:
         self._load: Function = self._lua.eval(b"function(text, name) return loadstring(text, name) end")
         self._tostring: Function = self._lua.eval(b"tostring")
         self._require: Function = self._lua.eval(b"function(name) return require(name) end")
-        prelude = self.load((MODULES / "prelude.lua").read_bytes(), b"@builtin/prelude.lua")
+        prelude = self.load(
+            (MODULES / "internal" / "prelude.lua").read_bytes(), b"@builtin/internal/prelude.lua"
+        )
         self.host = self.call(prelude, host, _module_text)
 
     def load(self, text: bytes, name: bytes) -> Function:
@@ -119,13 +124,15 @@ def _no_attribute(owner: object, name: object, is_setting: bool) -> NoReturn:
 
 
 def _answering(function: Function) -> Function:
-    """A function that answers (True, values …) or (False, message), for `prelude.lua`."""
+    """A function that answers (True, values …) or (False, message), for `internal/prelude.lua`."""
 
     def answer(*arguments: Any) -> tuple[Any, ...]:
         try:
             result = function(*arguments)
         except HostError as error:
             return False, str(error).encode()
+        except MemoryError:
+            return False, b"not enough memory"
         return (True, *result) if isinstance(result, tuple) else (True, result)
 
     return answer
@@ -136,5 +143,10 @@ def _module_text(name: bytes) -> bytes | None:
     if not _MODULE_NAME.fullmatch(name):
         return None
     *folders, last = name.decode().split(".")
-    path = MODULES.joinpath(*folders, f"{last}.lua")
-    return path.read_bytes() if path.is_file() else None
+    if folders and folders[0] in TOPICS:
+        return None
+    for topic in ("", *TOPICS):
+        path = MODULES.joinpath(topic, *folders, f"{last}.lua")
+        if path.is_file():
+            return path.read_bytes()
+    return None

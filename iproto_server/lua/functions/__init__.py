@@ -9,7 +9,7 @@ from typing import Any, Final
 from iproto_server.lua.functions import compiled, environment, error_number, log, process
 
 LATER: Final = {
-    "cipher": "cipher_begin cipher_end cipher_free cipher_update",
+    "cipher": "cipher_begin cipher_end cipher_free_address cipher_update",
     "decimal_number": (
         "decimal_absolute decimal_add decimal_compare decimal_divide decimal_exponential "
         "decimal_logarithm decimal_logarithm10 decimal_minus decimal_multiply decimal_pack "

@@ -1,6 +1,6 @@
 """Symmetric ciphers of OpenSSL for `crypto.lua`, through `ctypes`.
 
-The library is the one that Python's own `_hashlib` uses. Lua code knows a running cipher by a number.
+The library is the one that Python's own `_hashlib` uses. Lua code has the addresses of contexts.
 
 Source: OpenSSL's C API, `openssl/evp.h`.
 """
@@ -10,7 +10,6 @@ from __future__ import annotations
 import ctypes
 import ctypes.util
 import importlib
-import itertools
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Any, Final
@@ -62,10 +61,6 @@ def _error() -> bytes:
     return b"OpenSSL error: " + text.value
 
 
-_running: Final[dict[int, int]] = {}
-_numbers: Final = itertools.count(1)
-
-
 def cipher_begin(name: bytes, key: bytes, iv: bytes, encrypts: bool) -> tuple[int | None, bytes | None]:
     """Begin to encrypt or decrypt.
 
@@ -76,46 +71,43 @@ def cipher_begin(name: bytes, key: bytes, iv: bytes, encrypts: bool) -> tuple[in
         encrypts: whether to encrypt.
 
     Returns:
-        A number for the other functions, or None and the error's message.
+        The address of a context, which the caller frees; or None and the error's message.
     """
     crypto = _crypto()
-    context = crypto.EVP_CIPHER_CTX_new()
+    context: int | None = crypto.EVP_CIPHER_CTX_new()
     cipher = crypto.EVP_get_cipherbyname(name)
     if not cipher or crypto.EVP_CipherInit_ex(context, cipher, None, key, iv, int(encrypts)) != 1:
         crypto.EVP_CIPHER_CTX_free(context)
         return None, _error()
-    number = next(_numbers)
-    _running[number] = context
-    return number, None
+    return context, None
 
 
-def cipher_update(number: int, text: bytes) -> bytes:
-    """Give more of the text. Returns what is ready of the result."""
+def cipher_update(context: int, text: bytes) -> bytes:
+    """Give more of the text to the context with this address. Returns what is ready of the result."""
     result, size = ctypes.create_string_buffer(len(text) + _BLOCK_MAX), ctypes.c_int()
-    if _crypto().EVP_CipherUpdate(_running[number], result, ctypes.byref(size), text, len(text)) != 1:
+    if _crypto().EVP_CipherUpdate(int(context), result, ctypes.byref(size), text, len(text)) != 1:
         raise HostError(_error().decode())
     return result.raw[: size.value]
 
 
-def cipher_end(number: int) -> tuple[bytes | None, bytes | None]:
+def cipher_end(context: int) -> tuple[bytes | None, bytes | None]:
     """End. Returns the rest of the result, or None and the error's message."""
     result, size = ctypes.create_string_buffer(_BLOCK_MAX), ctypes.c_int()
-    ended = _crypto().EVP_CipherFinal_ex(_running[number], result, ctypes.byref(size)) == 1
-    message = None if ended else _error()
-    cipher_free(number)
-    return (result.raw[: size.value] if ended else None), message
+    if _crypto().EVP_CipherFinal_ex(int(context), result, ctypes.byref(size)) != 1:
+        return None, _error()
+    return result.raw[: size.value], None
 
 
-def cipher_free(number: int) -> None:
-    """Give up without an end; nothing happens after an end."""
-    context = _running.pop(number, None)
-    if context is not None:
-        _crypto().EVP_CIPHER_CTX_free(context)
+def cipher_free_address() -> int:
+    """The address of OpenSSL's function that frees a context."""
+    address = ctypes.cast(_crypto().EVP_CIPHER_CTX_free, ctypes.c_void_p).value
+    assert address is not None
+    return address
 
 
 FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
     "cipher_begin": cipher_begin,
     "cipher_end": cipher_end,
-    "cipher_free": cipher_free,
+    "cipher_free_address": cipher_free_address,
     "cipher_update": cipher_update,
 }

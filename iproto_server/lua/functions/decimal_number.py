@@ -1,7 +1,8 @@
 """Arithmetic of decimals for `decimal.lua`.
 
-A decimal is the bytes of Tarantool's `decimal_t`: the number of digits, the exponent, flags with the sign, and the
-coefficient in units of three digits, the lowest first. A function returns None where the operation fails.
+A decimal is the bytes of Tarantool's `decimal_t`: the number of digits, the exponent, flags with the sign,
+and the coefficient in units of three digits, the lowest first. A function returns None where the operation
+fails.
 """
 
 from __future__ import annotations
@@ -181,17 +182,26 @@ def _integer_power(context: Context, base: Decimal, power: Decimal) -> Decimal:
 
 
 def decimal_rescale(packed: bytes, scale: int) -> bytes | None:
-    """A decimal with this many digits behind the point; unchanged if these are negative or too many."""
+    """A decimal with this many digits behind the point.
+
+    It is unchanged if these are negative or too many. As in Tarantool, it has one digit less if rounding
+    carries to a new first digit: 9.96 with one digit is 10.
+    """
     number = _unpacked(packed)
     digits, exponent, *_ = _LAYOUT.unpack(packed)
-    if not 0 <= scale <= PRECISION or digits + exponent + scale > PRECISION:
+    if not 0 <= scale <= PRECISION or scale == max(-exponent, 0) or digits + exponent + scale > PRECISION:
         return packed
     context = _CONTEXT.copy()
     context.clear_flags()
     result = context.quantize(number, Decimal((0, (1,), -scale)))
-    if number.is_zero() and scale < -exponent:
+    if result.is_nan():
+        return packed
+    dropped = -exponent - scale
+    if number.is_zero() and dropped > 0:
         result = result.copy_abs()
-    return packed if result.is_nan() else _checked(result, context)
+    elif dropped > 0 and len(result.as_tuple().digits) > max(1, max(digits, -exponent) - dropped):
+        result = result.quantize(Decimal((0, (1,), 1 - scale)))
+    return _checked(result, context)
 
 
 def decimal_round(packed: bytes, scale: int) -> bytes | None:

@@ -60,7 +60,13 @@ def file_close(descriptor: int) -> bool:
 
 
 def file_read(descriptor: int, size: int | None, offset: int) -> bytes:
-    """Bytes from an offset, or from the file's position if it is negative; all that follow if the size is None."""
+    """Read bytes.
+
+    Parameters:
+        descriptor: the file's descriptor.
+        size: their number; None: all up to the end.
+        offset: where they are; negative: at the file's position.
+    """
     if size is not None:
         return os.pread(descriptor, size, offset) if offset >= 0 else os.read(descriptor, size)
     parts = []
@@ -87,8 +93,8 @@ def file_truncate(file: int | bytes, size: int) -> bool:
     """Truncate or extend the file of a descriptor or a path."""
     if size < 0 and isinstance(file, int):
         raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
-    if size < 0:
-        os.stat(file)
+    if size < 0 and stat.S_ISDIR(os.stat(file).st_mode):
+        raise OSError(errno.EISDIR, os.strerror(errno.EISDIR))
     os.truncate(_checked(file) if isinstance(file, int) else file, size)
     return True
 
@@ -104,7 +110,10 @@ def file_sync(descriptor: int, data_alone: bool) -> bool:
 
 def file_status(file: int | bytes, follow: bool) -> tuple[float, ...]:
     """What stat says of a descriptor or a path, in the order of `fio.lua`."""
-    status = os.stat(_checked(file) if isinstance(file, int) else file) if follow else os.lstat(file)
+    if isinstance(file, int):
+        status = os.fstat(_checked(file))
+    else:
+        status = os.stat(file, follow_symlinks=follow)
     return (
         status.st_dev,
         status.st_ino,

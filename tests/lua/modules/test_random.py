@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -25,7 +26,10 @@ def test_random_snippets_are_alike(ours: OurLua, real: TarantoolLua, module: str
 
 
 @pytest.mark.parametrize("module", SNIPPETS)
-def test_most_random_snippets_are_no_errors(ours: OurLua, module: str) -> None:
+def test_most_random_snippets_are_no_errors(
+    ours: OurLua, module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # where those of fio make files
     random = Random(SEED)
     described = [ours.run(SNIPPETS[module](random)) for _ in range(100)]
     assert not [each for each in described if each.startswith("syntax")]

@@ -20,5 +20,7 @@ return function(value)
         local ok, kind, message = pcall(of_object, value)
         if ok and kind then return kind, message end
     end
-    return 'LuajitError', tostring(value):match('^[^%z]*'):sub(1, TEXT_MAX)
+    local has_text, text = pcall(tostring, value)
+    if not has_text then text = 'an error of the type ' .. type(value) .. ', which has no text' end
+    return 'LuajitError', text:match('^[^%z]*'):sub(1, TEXT_MAX)
 end

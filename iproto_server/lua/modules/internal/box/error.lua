@@ -126,7 +126,7 @@ local BASE_TYPES = {LoggedError = 'ClientError', UnsupportedIndexFeature = 'Clie
 -- An error for `error()`, which is the last one of the fiber. `fields` are what errors of its type have.
 local function new_error(code, message, base_type, fields)
     base_type = base_type or code == PROC_LUA and 'LuajitError' or 'ClientError'
-    local state = {code = code, message = message or '', fields = fields}
+    local state = {code = code, message = message or '', fields = fields, errno = fields and fields.errno}
     state.base_type = BASE_TYPES[base_type] or base_type
     if fields and fields.custom_type then state.base_type, state.custom_type = 'CustomError', fields.custom_type end
     local object = objects.new(set_place(state, 2))

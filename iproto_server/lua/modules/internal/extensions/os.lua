@@ -3,12 +3,12 @@
 local _, host = ...
 local ffi = require('ffi')
 
--- A text for a parameter of type `const char *`, up to its first NUL.
-local function c_text(value, place)
+-- A text for a parameter of type `const char *` of a C function, up to its first NUL.
+local function c_text(value, place, name)
     local ok, why = pcall(ffi.new, 'const char *[1]', {value})
     if type(value) ~= 'string' then
         local reason = ok and "cannot convert '" .. type(value) .. "' to 'const char *'" or why:match('%((.*)%)') or why
-        error(("bad argument #%d to 'setenv' (%s)"):format(place, reason), 0)
+        error(("bad argument #%d to '%s' (%s)"):format(place, name, reason), 2)
     end
     return value:match('^[^%z]*')
 end
@@ -21,5 +21,7 @@ function os.environ()
 end
 
 function os.setenv(name, value)
-    host.environment_set(name == nil and '' or c_text(name, 1), value ~= nil and c_text(value, 2) or nil)
+    local c_function = value == nil and 'unsetenv' or 'setenv'
+    local name_text = name == nil and '' or c_text(name, 1, c_function)
+    host.environment_set(name_text, value ~= nil and c_text(value, 2, c_function) or nil)
 end

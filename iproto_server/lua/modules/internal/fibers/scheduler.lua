@@ -6,7 +6,7 @@
 local _, host = ...
 local timers = require('internal.fibers.timers')
 local error_report = require('internal.error_report')
-local monotonic = require('internal.timespec').monotonic
+local monotonic = require('internal.clocks').monotonic
 local create, resume, yield = coroutine.create, coroutine.resume, coroutine.yield
 
 local SUSPEND, ENDED, START = {}, {}, {} -- what the coroutine of a fiber yields
@@ -50,7 +50,7 @@ end
 
 -- Raise the error of a fiber that is cancelled.
 scheduler.raise_cancelled = function()
-    error('fiber is cancelled', 0)
+    error(require('internal.box.error').new_error(0, 'fiber is cancelled', 'FiberIsCancelled'), 0)
 end
 
 -- -- ready fibers --
@@ -69,20 +69,32 @@ scheduler.wake = wake
 
 -- -- the end of a fiber --
 
--- Returns what the switch to a call from outside returns: true, and what `pcall` has returned.
-local function ended(fiber, ok, ...)
+-- A fiber is dead; those that wait for its end go on.
+local function bury(fiber)
     fiber.status = 'dead'
     alive[fiber.id] = nil
+    for _, each in ipairs(fiber.joiners or {}) do wake(each) end
+end
+
+-- Tell the end of a call from outside to where it came from, once.
+local function tell_end(fiber, ...)
+    local on_end = fiber.on_end
+    fiber.on_end = nil
+    on_end(fiber, ...)
+end
+
+-- Returns what the switch to a call from outside returns: true, and what `pcall` has returned.
+local function ended(fiber, ok, ...)
+    bury(fiber)
     scheduler.on_finish(fiber)
     if fiber.is_joinable then
         fiber.result = {n = select('#', ...) + 1, ok, ...}
     elseif fiber.on_end then
         if not fiber.is_left then return true, ok, ... end
-        fiber.on_end(fiber, ok, ...)
+        tell_end(fiber, ok, ...)
     elseif not ok and not fiber.is_cancelled then
         scheduler.on_uncaught(fiber, (...))
     end
-    for _, each in ipairs(fiber.joiners or {}) do wake(each) end
 end
 
 -- The coroutine of one fiber after the other, which begin with their arguments.
@@ -94,12 +106,17 @@ end
 
 local switch_to, start_waiting
 
--- The coroutine of a fiber has yielded, or has ended with an error, as it never should.
+-- The coroutine of a fiber has yielded; or it has ended, because there was an error at the fiber's end, as of a lack of
+-- memory.
 local function left(fiber, before, ok, what, ...)
     current = before
     nesting = nesting - 1
-    if not ok then error(what, 0) end
-    if what == ENDED then
+    if not ok then
+        bury(fiber)
+        if not fiber.on_end then return scheduler.on_uncaught(fiber, what) end
+        if not fiber.is_left then return true, false, what end
+        return tell_end(fiber, false, what)
+    elseif what == ENDED then
         if pooled < POOL_MAX then
             pooled = pooled + 1
             pool[pooled] = fiber.coroutine
@@ -109,8 +126,6 @@ local function left(fiber, before, ok, what, ...)
     elseif what == START then -- the fiber goes on when the other one, which it has started, has yielded
         start_waiting((...))
         return switch_to(fiber)
-    elseif what ~= SUSPEND then
-        error('attempt to yield from outside a coroutine', 0)
     end
     fiber.is_left = true
 end
@@ -246,8 +261,8 @@ end
 
 -- -- what the event loop calls --
 
-function scheduler.run_ready()
-    if is_stopped then return end
+-- Run ready fibers for a while. Returns whether there are more.
+local function run_rounds()
     local end_at = monotonic() + SECONDS_MAX
     for _ = 1, ROUNDS_MAX do
         local last = tail
@@ -263,16 +278,24 @@ function scheduler.run_ready()
                 start_waiting(fiber)
                 scheduler.on_pause(fiber)
             end
-            if is_stopped then return end
+            if is_stopped then return false end
             if head % 64 == 0 and monotonic() > end_at then last = 0 end
         end
         if head > tail then
             head, tail, is_scheduled = 1, 0, false
-            return
+            return false
         end
-        if monotonic() > end_at then break end
+        if monotonic() > end_at then return true end
     end
-    host.schedule()
+    return true
+end
+
+-- An error here, as of a lack of memory, is that of one fiber; the others go on.
+function scheduler.run_ready()
+    if is_stopped then return end
+    local ok, has_more = pcall(run_rounds)
+    if not ok then scheduler.on_uncaught(current, has_more) end
+    if not ok or has_more then host.schedule() end
 end
 
 function scheduler.run_timers()

@@ -3,12 +3,13 @@ local _, host = ...
 local handles = require('internal.files.file_handle')
 local paths = require('internal.files.path_names')
 
+local c_text = paths.c_text
 local trees = {}
 
 -- A directory's names; nil and a text otherwise.
 function trees.listdir(path)
     if type(path) ~= 'string' then error('Usage: fio.listdir(path)') end
-    local names, why = handles.outcome(nil, host.directory_list(path))
+    local names, why = handles.outcome(nil, host.directory_list(c_text(path)))
     if not names then return nil, ("can't listdir %s: %s"):format(path, tostring(why)) end
     local list = {}
     for name in names:gmatch('[^%z]+') do list[#list + 1] = name end
@@ -22,11 +23,14 @@ function trees.mktree(path, mode)
     for part in paths.abspath(path):gmatch('[^/]+') do
         made = made .. '/' .. part
         local status = handles.status(made, true)
-        if not status or not status:is_dir() then
+        local is_made, why = false, 'File exists'
+        if status then
+            is_made = status:is_dir()
+        else
             local bits = mode == nil and 511 or handles.integer(mode)
-            local ok, _, text = host.directory_make(made, bits)
-            if not ok then return false, ('Error creating directory %s: %s'):format(made, text) end
+            is_made, why = handles.outcome(false, host.directory_make(c_text(made), bits))
         end
+        if not is_made then return false, ('Error creating directory %s: %s'):format(made, tostring(why)) end
     end
     return true
 end
@@ -46,11 +50,11 @@ function trees.rmtree(path)
             ok, problem = trees.rmtree(inner)
             if not ok then return false, problem end
         else
-            ok, problem = handles.outcome(false, host.file_unlink(inner))
+            ok, problem = handles.outcome(false, host.file_unlink(c_text(inner)))
             if not ok then return false, ('failed to remove %s: %s'):format(inner, tostring(problem)) end
         end
     end
-    local ok, problem = handles.outcome(false, host.directory_remove(path))
+    local ok, problem = handles.outcome(false, host.directory_remove(c_text(path)))
     if not ok then return false, ('failed to remove %s: %s'):format(path, tostring(problem)) end
     return true
 end
@@ -60,7 +64,7 @@ function trees.copyfile(from, to)
     if type(from) ~= 'string' or type(to) ~= 'string' then error('Usage: fio.copyfile(from, to)') end
     local status = handles.status(to, true)
     if status and status:is_dir() then to = paths.pathjoin(to, paths.basename(from)) end
-    local ok, why = handles.outcome(false, host.file_copy(from, to))
+    local ok, why = handles.outcome(false, host.file_copy(c_text(from), c_text(to)))
     if not ok then return false, ('failed to copy %s to %s: %s'):format(from, to, tostring(why)) end
     return true
 end
@@ -84,9 +88,9 @@ function trees.copytree(from, to)
             ok, problem = trees.copytree(source, target)
         elseif inner:is_link() then
             local link
-            link, problem = handles.outcome(nil, host.file_readlink(source))
+            link, problem = handles.outcome(nil, host.file_readlink(c_text(source)))
             ok = link
-            if link then ok, problem = handles.outcome(false, host.file_symlink(link, target)) end
+            if link then ok, problem = handles.outcome(false, host.file_symlink(link, c_text(target))) end
         elseif inner:is_reg() then
             ok, problem = trees.copyfile(source, target)
         else

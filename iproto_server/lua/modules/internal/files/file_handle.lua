@@ -1,11 +1,12 @@
 -- An open file: a C struct with the methods of Tarantool's module fio.
 local _, host = ...
 local ffi = require('ffi')
+local c_text = require('internal.files.path_names').c_text
 local system_error = require('internal.system_error')
 
 ffi.cdef[[
 struct fio_handle { int fh; };
-int close(int descriptor);
+int iproto_close(int descriptor) __asm__("close");
 ]]
 
 local handle_t = ffi.typeof('struct fio_handle')
@@ -72,7 +73,10 @@ local function status_of(first, ...)
     return setmetatable(status, status_metatable)
 end
 
-function handles.status(file, follow) return status_of(host.file_status(file, follow)) end
+function handles.status(file, follow)
+    if type(file) == 'string' then file = c_text(file) end
+    return status_of(host.file_status(file, follow))
+end
 
 local methods = {}
 
@@ -156,7 +160,7 @@ end
 ffi.metatype(handle_t, {
     __index = methods,
     __gc = function(self)
-        if self.fh >= 0 then ffi.C.close(self.fh) end
+        if self.fh >= 0 then ffi.C.iproto_close(self.fh) end
     end,
 })
 

@@ -2,10 +2,15 @@
 local _, host = ...
 local ffi = require('ffi')
 
-ffi.cdef'char *dirname(char *path);'
+ffi.cdef'char *iproto_dirname(char *path) __asm__("dirname");'
 
 local paths = {}
 
+-- A path as C functions take it: a text or a number, up to the first NUL; nil for other values.
+function paths.c_text(value)
+    if type(value) == 'number' then return tostring(value) end
+    return type(value) == 'string' and value:match('^[^%z]*') or nil
+end
 
 function paths.pathjoin(...)
     local parts = {}
@@ -33,7 +38,7 @@ end
 function paths.dirname(path)
     if type(path) ~= 'string' then error('Usage: fio.dirname(path)') end
     local copy = ffi.new('char[?]', #path + 1, path)
-    return ffi.string(ffi.C.dirname(copy))
+    return ffi.string(ffi.C.iproto_dirname(copy))
 end
 
 function paths.cwd()

@@ -1,8 +1,9 @@
 -- The decoder of JSON texts: a recursive descent that looks at single bytes.
 local serializer = require('internal.serial.serializer')
 local numbers = require('internal.serial.numbers')
+local encoded = require('internal.characters').encoded
 
-local byte, sub, find, match, char = string.byte, string.sub, string.find, string.match, string.char
+local byte, sub, find, match = string.byte, string.sub, string.find, string.match
 local array_mt, map_mt, NULL = serializer.array_mt, serializer.map_mt, serializer.NULL
 local setmetatable, tonumber = setmetatable, tonumber
 
@@ -11,16 +12,6 @@ local QUOTE, BACKSLASH, COMMA, COLON, MINUS = 34, 92, 44, 58, 45
 -- Strings ------------------------------------------------------------------------------------------------------------
 
 local SIMPLE = {b = '\b', f = '\f', n = '\n', r = '\r', t = '\t', ['"'] = '"', ['\\'] = '\\', ['/'] = '/'}
-
-local function utf8(code)
-    if code < 0x80 then return char(code) end
-    if code < 0x800 then return char(0xC0 + bit.rshift(code, 6), 0x80 + code % 64) end
-    if code < 0x10000 then
-        return char(0xE0 + bit.rshift(code, 12), 0x80 + bit.rshift(code, 6) % 64, 0x80 + code % 64)
-    end
-    return char(0xF0 + bit.rshift(code, 18), 0x80 + bit.rshift(code, 12) % 64, 0x80 + bit.rshift(code, 6) % 64,
-        0x80 + code % 64)
-end
 
 -- The character of an escape sequence, and the place behind it; or nil, what is wrong, and where.
 local function unescape(text, at)
@@ -38,7 +29,7 @@ local function unescape(text, at)
         code = nil
     end
     if not code then return nil, 'invalid unicode escape code', at end
-    return utf8(code), behind
+    return encoded(code), behind
 end
 
 local function read_escaped(text, at, parts)
@@ -169,17 +160,17 @@ local read_value
 local function read_array(text, at, options, depth)
     check_depth(text, at, options, depth)
     local array, count, found = {}, 0, nil
-    if options.decode_save_metatables then setmetatable(array, array_mt) end
     at, found = skip(text, at + 1)
-    if found == 93 then return array, at + 1 end
-    while true do
+    while count > 0 or found ~= 93 do
         count = count + 1
         array[count], at = read_value(text, at, options, depth)
         at, found = skip(text, at)
-        if found == 93 then return array, at + 1 end
+        if found == 93 then break end
         if found ~= COMMA then unexpected(text, at, options, 'comma or array end') end
         at = skip(text, at + 1)
     end
+    -- The metatable notices new keys, so it comes last.
+    return options.decode_save_metatables and setmetatable(array, array_mt) or array, at + 1
 end
 
 local function read_object(text, at, options, depth)

@@ -3,7 +3,7 @@ local ffi = require('ffi')
 
 local numbers = {}
 
-ffi.cdef('double strtod(const char *, char **);')
+ffi.cdef[[double iproto_strtod(const char *text, char **behind) __asm__("strtod");]]
 
 local byte, find, tonumber = string.byte, string.find, tonumber
 local GREATEST, LEAST = 0xFFFFFFFFFFFFFFFFULL, -0x7FFFFFFFFFFFFFFFLL - 1
@@ -45,7 +45,7 @@ end
 
 -- The number that a text begins with, in C's notation; 0 if it begins with none.
 function numbers.leading(text)
-    return ffi.C.strtod(text, nil)
+    return ffi.C.iproto_strtod(text, nil)
 end
 
 -- The number that a whole text is, or nil. LuaJIT's `tonumber` refuses great exponents.

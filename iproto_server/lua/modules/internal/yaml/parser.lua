@@ -55,7 +55,7 @@ local function read_block_sequence(self, array, start)
         local token = scanner:peek()
         if token.kind == 'block_end' then
             scanner:take()
-            return array
+            return
         end
         if token.kind ~= 'block_entry' then
             fail(self, "did not find expected '-' indicator", token, 'while parsing a block collection', start)
@@ -71,7 +71,6 @@ local function read_indentless_sequence(self, array)
         count = count + 1
         array[count] = read_after(self, NO_INDENTLESS_ENTRY, true, false)
     end
-    return array
 end
 
 local function read_block_mapping(self, map, start)
@@ -81,7 +80,7 @@ local function read_block_mapping(self, map, start)
         local token = scanner:peek()
         if token.kind == 'block_end' then
             scanner:take()
-            return map
+            return
         end
         if token.kind ~= 'key' then
             fail(self, 'did not find expected key', token, 'while parsing a block mapping', start)
@@ -122,7 +121,7 @@ local function read_flow_sequence(self, array, start)
         end
         if token.kind == 'flow_sequence_end' then
             scanner:take()
-            return array
+            return
         end
         count = count + 1
         array[count] = token.kind == 'key' and read_flow_pair(self) or read_node(self, false, false)
@@ -144,7 +143,7 @@ local function read_flow_mapping(self, map, start)
         is_first = false
         if token.kind == 'flow_mapping_end' then
             scanner:take()
-            return map
+            return
         end
         local key, value
         if token.kind == 'key' then
@@ -183,8 +182,8 @@ local READERS = {
     block_sequence_start = {read_block_sequence, true}, block_mapping_start = {read_block_mapping, false},
 }
 
--- What a node is. Returns 'alias' and its name; 'scalar', its text, its tag and whether it is plain; or the function that
--- reads its collection with whether it is an array, nothing, its anchor and its first token.
+-- What a node is. Returns 'alias' and its name; 'scalar', its text, its anchor, its tag and whether it is plain; or the
+-- function that reads its collection with whether it is an array, nothing, its anchor and its first token.
 local function node_kind(self, in_block, indentless)
     local scanner = self.scanner
     local token = scanner:peek()
@@ -197,43 +196,47 @@ local function node_kind(self, in_block, indentless)
     if indentless and token.kind == 'block_entry' then return {read_indentless_sequence, true}, nil, anchor, token end
     if token.kind == 'scalar' then
         scanner:take()
-        return 'scalar', token.value, tag, token.is_plain
+        return 'scalar', token.value, anchor, tag, token.is_plain
     end
     local reader = READERS[token.kind]
     if reader and (in_block or token.kind:sub(1, 4) == 'flow') then return reader, nil, anchor, token end
-    if anchor or tag then return 'scalar', '', tag, true end
+    if anchor or tag then return 'scalar', '', anchor, tag, true end
     fail(self, 'did not find expected node content', token,
         in_block and 'while parsing a block node' or 'while parsing a flow node', start)
 end
 
-local function build(self, kind, value, anchor, start)
-    if kind == 'scalar' then return resolve(value, anchor, start, self.options) end
+local function build(self, kind, value, anchor, start, is_plain)
+    if kind == 'scalar' then
+        local scalar, has_anchor = resolve(value, start, is_plain, self.options)
+        if anchor and has_anchor then self.anchors[anchor] = scalar end
+        return scalar
+    end
     if kind == 'alias' then
         local found = self.anchors[value]
         if found == nil then serializer.fail('invalid reference: ' .. value) end
         return found
     end
     local collection = {}
-    if self.options.decode_save_metatables then setmetatable(collection, kind[2] and array_mt or map_mt) end
     if anchor then self.anchors[anchor] = collection end
-    return kind[1](self, collection, start)
+    kind[1](self, collection, start)
+    -- The metatable notices new keys, so it comes last.
+    return self.options.decode_save_metatables and setmetatable(collection, kind[2] and array_mt or map_mt) or collection
 end
 
 function read_node(self, in_block, indentless)
-    local kind, value, anchor, start = node_kind(self, in_block, indentless)
-    return (build(self, kind, value, anchor, start))
+    return (build(self, node_kind(self, in_block, indentless)))
 end
 
 local function root_kind(self, is_implicit)
-    if not is_implicit and NO_DOCUMENT[self.scanner:peek().kind] then return 'scalar', '', nil, false end
+    if not is_implicit and NO_DOCUMENT[self.scanner:peek().kind] then return 'scalar', '', nil, nil, false end
     return node_kind(self, true, false)
 end
 
 -- The node of a document. Its own errors have no place.
 local function read_root(self, is_implicit)
-    local ok, kind, value, anchor, start = pcall(root_kind, self, is_implicit)
+    local ok, kind, value, anchor, start, is_plain = pcall(root_kind, self, is_implicit)
     if not ok then serializer.fail('unexpected END event') end
-    return build(self, kind, value, anchor, start)
+    return build(self, kind, value, anchor, start, is_plain)
 end
 
 -- Documents -----------------------------------------------------------------------------------------------------------

@@ -1,4 +1,5 @@
 -- Scalars of a YAML text: plain, quoted and block scalars. Each function goes over one and returns its value.
+local encoded = require('internal.characters').encoded
 local byte, find, match, sub, concat = string.byte, string.find, string.match, string.sub, table.concat
 
 local scalars = {}
@@ -96,17 +97,6 @@ local ESCAPES = {
 }
 local HEX_DIGITS = {x = 2, u = 4, U = 8}
 
-local function utf8(code)
-    if code < 0x80 then return string.char(code) end
-    local last = string.char(0x80 + code % 64)
-    local rest = math.floor(code / 64)
-    if code < 0x800 then return string.char(0xC0 + rest) .. last end
-    last = string.char(0x80 + rest % 64) .. last
-    rest = math.floor(rest / 64)
-    if code < 0x10000 then return string.char(0xE0 + rest) .. last end
-    return string.char(0xF0 + math.floor(rest / 64), 0x80 + rest % 64) .. last
-end
-
 local function unescape(cursor, start)
     local context = 'while parsing a quoted scalar'
     local letter = sub(cursor.text, cursor.at + 1, cursor.at + 1)
@@ -124,7 +114,7 @@ local function unescape(cursor, start)
         cursor:fail_here('found invalid Unicode character escape code', context, start)
     end
     cursor:skip(digits)
-    return utf8(code)
+    return encoded(code)
 end
 
 -- Read up to the quote, a blank or a line break. Returns whether an escaped line break ended it.

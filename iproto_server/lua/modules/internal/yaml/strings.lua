@@ -1,5 +1,7 @@
 -- Styles of strings in YAML: plain, quoted, literal or binary.
+local _, host = ...
 local numbers = require('internal.serial.numbers')
+local step = require('internal.characters').step
 
 local find, sub, gsub = string.find, string.sub, string.gsub
 
@@ -14,48 +16,20 @@ local function is_ambiguous(text)
     return WORDS[text] or numbers.of_text(text) ~= nil
 end
 
--- Base64 --------------------------------------------------------------------------------------------------------------
-
-local DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'
-
-local function base64(text)
-    local parts = {}
-    for place = 1, #text, 3 do
-        local first, second, third = text:byte(place, place + 2)
-        local bits = first * 65536 + (second or 0) * 256 + (third or 0)
-        for shift = 18, 0, -6 do
-            local digit = bit.band(bit.rshift(bits, shift), 63) + 1
-            parts[#parts + 1] = sub(DIGITS, digit, digit)
-        end
-        if not third then parts[#parts] = '=' end
-        if not second then parts[#parts - 1] = '=' end
-    end
-    return table.concat(parts)
-end
-
 -- UTF-8 ---------------------------------------------------------------------------------------------------------------
-
--- The least and the greatest second byte behind a first byte; 0x80 … 0xBF if there is none.
-local SECOND = {[0xE0] = {0xA0, 0xBF}, [0xED] = {0x80, 0x9F}, [0xF0] = {0x90, 0xBF}, [0xF4] = {0x80, 0x8F}}
 
 -- Whether a string is text, not bytes: UTF-8 without U+0080 … U+009F, byte order marks, U+FFFE, U+FFFF, and characters
 -- above these that are not printable.
 local function is_text(text)
     local place = find(text, '[\128-\255]')
     while place do
-        local first, second, third, fourth = text:byte(place, place + 3)
-        local limits = SECOND[first]
-        if first < 0xC2 or first > 0xF4 or not second then return false end
-        if second < (limits and limits[1] or 0x80) or second > (limits and limits[2] or 0xBF) then return false end
-        local size = first < 0xE0 and 2 or first < 0xF0 and 3 or 4
-        if size > 2 and not (third and third >= 0x80 and third < 0xC0) then return false end
-        if size > 3 then
-            if not (fourth and fourth >= 0x80 and fourth < 0xC0) then return false end
+        local after, code = step(text, place)
+        if not code then return false end
+        if code > 0xFFFF then
             is_printable = is_printable or require('internal.serial.unicode_printable')
-            local code = first % 8 * 262144 + second % 64 * 4096 + third % 64 * 64 + fourth % 64
             if not is_printable(code) then return false end
         end
-        place = find(text, '[\128-\255]', place + size)
+        place = find(text, '[\128-\255]', after)
     end
     return not find(text, '\194[\128-\159]') and not find(text, '\239\187\191', 1, true)
         and not find(text, '\239\191[\190\191]')
@@ -93,7 +67,7 @@ function strings.styled(text, wants_quotes, in_flow)
     if text == '' then return text, (wants_quotes or in_flow) and 'single_quoted' or 'plain', false end
     local shape = text -- with all line breaks alike
     if find(text, '[\128-\255]') then
-        if not is_text(text) then return base64(text), 'binary', false end
+        if not is_text(text) then return host.base64_encode(text, true, false, false), 'binary', false end
         shape = gsub(text, '\226\128[\168\169]', '\n')
     end
     local has_lines = find(shape, '[\n\r]') ~= nil

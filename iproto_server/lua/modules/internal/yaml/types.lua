@@ -1,4 +1,5 @@
 -- Values of YAML scalars by their tag, or by their text if they are plain.
+local _, host = ...
 local numbers = require('internal.serial.numbers')
 local serializer = require('internal.serial.serializer')
 
@@ -6,30 +7,6 @@ local find, match, sub, tonumber = string.find, string.match, string.sub, tonumb
 
 local PREFIX = 'tag:yaml.org,2002:'
 local WORDS = {['true'] = true, yes = true, ['false'] = false, no = false, null = serializer.NULL, ['~'] = serializer.NULL}
-
--- Base64 --------------------------------------------------------------------------------------------------------------
-
-local VALUES = {}
-for place, range in ipairs{'AZ', 'az', '09', '++', '//'} do
-    local offset = ({0, 26, 52, 62, 63})[place]
-    for code = range:byte(1), range:byte(2) do VALUES[code] = offset + code - range:byte(1) end
-end
-
-local function from_base64(text)
-    local parts, bits, size = {}, 0, 0
-    for place = 1, #text do
-        local value = VALUES[text:byte(place)]
-        if value then
-            bits, size = bits * 64 + value, size + 6
-            if size >= 8 then
-                size = size - 8
-                parts[#parts + 1] = string.char(math.floor(bits / 2 ^ size))
-                bits = bits % 2 ^ size
-            end
-        end
-    end
-    return table.concat(parts)
-end
 
 -- Numbers -------------------------------------------------------------------------------------------------------------
 
@@ -60,21 +37,22 @@ local TAGS = {
     int = leading_integer,
     float = numbers.leading,
     bool = function(text) return text == 'true' or text == 'yes' end,
-    binary = from_base64,
+    binary = function(text) return (host.base64_decode((text:gsub('[-_]', '')))) end,
 }
 
--- The value of a scalar. `tag` may be nil.
+-- The value of a scalar, and whether its anchor counts: as in Tarantool, only that of a text without a known tag does.
+-- `tag` may be nil.
 return function(text, tag, is_plain, options)
     if tag and sub(tag, 1, #PREFIX) == PREFIX then
         local convert = TAGS[sub(tag, #PREFIX + 1)]
-        if convert then return convert(text) end
+        if convert then return convert(text), false end
     end
-    if not is_plain then return text end
+    if not is_plain then return text, true end
     local word = WORDS[text]
-    if word ~= nil or type(word) == 'cdata' then return word end
+    if word ~= nil or type(word) == 'cdata' then return word, false end
     if find(text, '^[%d.+%-iInN]') then
         local value = number(text, options)
-        if value ~= nil then return value end
+        if value ~= nil then return value, false end
     end
-    return text
+    return text, text ~= ''
 end

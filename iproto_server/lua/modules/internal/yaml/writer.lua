@@ -1,4 +1,5 @@
 -- Scalars and indicators of YAML with their indentation, folded at a width.
+local step = require('internal.characters').step
 local find, sub, gsub, gmatch, byte, rep = string.find, string.sub, string.gsub, string.gmatch, string.byte, string.rep
 
 local WIDTH, STEP = 80, 2 -- the usual width in columns
@@ -161,17 +162,9 @@ local ESCAPES = {
     ['\226\128\168'] = '\\L', ['\226\128\169'] = '\\P',
 }
 
-local function code_point(character)
-    local first, second, third, fourth = byte(character, 1, 4)
-    if fourth then return first % 8 * 262144 + second % 64 * 4096 + third % 64 * 64 + fourth % 64 end
-    if third then return first % 16 * 4096 + second % 64 * 64 + third % 64 end
-    if second then return first % 32 * 64 + second % 64 end
-    return first
-end
-
 local function escaped(character)
     if ESCAPES[character] then return ESCAPES[character] end
-    local code = code_point(character)
+    local _, code = step(character, 1)
     local printable = (code >= 32 and code < 127) or (code >= 0xA0 and code < 0xD800)
         or (code >= 0xE000 and code < 0xFFFE and code ~= 0xFEFF)
     if printable then return nil end

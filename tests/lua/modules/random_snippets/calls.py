@@ -1,13 +1,11 @@
-"""Random snippets of Lua that call the modules, good calls and bad ones, by module."""
+"""Random calls of modules whose functions take texts and numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from random import Random
 
-from tests.lua.modules.random_fun import fun_snippet
-from tests.lua.modules.random_tap import tap_snippet
-from tests.lua.modules.random_values import (
+from tests.lua.modules.random_snippets.values import (
     ascii_text,
     byte_text,
     code_point,
@@ -209,14 +207,17 @@ def errno_snippet(random: Random) -> str:
     return f"local errno = require('errno') errno(0) return errno.strerror({number})"
 
 
-SNIPPETS: Mapping[str, Callable[[Random], str]] = {
-    "crypto": crypto_snippet,
-    "digest": digest_snippet,
-    "errno": errno_snippet,
-    "fun": fun_snippet,
-    "string": string_snippet,
-    "table": table_snippet,
-    "tap": tap_snippet,
-    "uri": uri_snippet,
-    "utf8": utf8_snippet,
-}
+def _variable(random: Random) -> str:
+    """A name or a value of an environment variable, sometimes a wrong one."""
+    if random.random() < 0.15:
+        return junk(random)
+    return random.choice(("'LUA_TEST_A'", "'LUA_TEST_B'", "'a b'", "'x\\0y'", "''", "'LUA_TEST_C'"))
+
+
+def os_snippet(random: Random) -> str:
+    names = [_variable(random) for _ in range(2)]
+    wrong = ("''", "nil")  # Tarantool's message is one of an error in its code
+    lines = [f"os.setenv({name}, {_variable(random)})" for name in names if name not in wrong]
+    lines.append("local all = os.environ()")
+    lines.append(f"return os.getenv({names[0]}), all.LUA_TEST_A, all.LUA_TEST_B, all['a b']")
+    return "\n".join(lines)

@@ -1,8 +1,8 @@
 -- Tarantool's module crypto: digests, HMACs and ciphers.
--- On purpose different: errors of ciphers are texts, not error objects. Objects of digests keep their text until the
--- result, and have no fields of C.
+-- On purpose different: objects of digests keep their text until the result, and have no fields of C.
 local _, host = ...
 local ffi = require('ffi')
+local errors = require('internal.box.error')
 
 local METHODS = {'md4', 'md5', 'sha1', 'sha224', 'sha256', 'sha384', 'sha512', 'ripemd160'}
 
@@ -108,10 +108,14 @@ local ALGORITHMS = { -- OpenSSL's names, and the sizes of keys and blocks
 }
 local MODES = {ecb = 0, cbc = 1, cfb = 2, ofb = 3}
 
--- The number of a running cipher, which ends when nobody knows it any more.
-local function owned(number)
-    return ffi.gc(ffi.new('int[1]', number), function(owner) host.cipher_free(owner[0]) end)
+local function fail(message) error(errors.new_error(0, message, 'CryptoError'), 0) end
+
+-- The context of a running cipher. OpenSSL frees it when nobody knows it any more, even when Python has ended.
+local function owned(address)
+    return ffi.gc(ffi.cast('void *', address), ffi.cast('void (*)(void *)', host.cipher_free_address()))
 end
+
+local function address_of(context) return tonumber(ffi.cast('uintptr_t', context)) end
 
 local cipher_methods = {}
 
@@ -124,10 +128,10 @@ function cipher_methods.init(self, key, iv)
     end
     if #self.iv ~= iv_size then error(('IV size expected %d, got %d'):format(iv_size, #self.iv), 0) end
     if algorithm.openssl then
-        local number, message = host.cipher_begin(
+        local address, message = host.cipher_begin(
             algorithm.openssl .. self.mode:upper(), self.key, self.iv, self.encrypts)
-        if not number then error(message, 0) end
-        self.running = owned(number)
+        if not address then fail(message) end
+        self.context = owned(address)
     end
     self.is_initialized = true
 end
@@ -135,21 +139,21 @@ end
 function cipher_methods.update(self, text)
     if not self.is_initialized then error('Cipher not initialized', 2) end
     if type(text) ~= 'string' then error('Usage: cipher:update(string)') end
-    if not self.running then return text end
-    return (host.cipher_update(self.running[0], text))
+    if not self.context then return text end
+    return (host.cipher_update(address_of(self.context), text))
 end
 
 function cipher_methods.result(self)
     if not self.is_initialized then error('Cipher not initialized', 2) end
     self.is_initialized = false
-    if not self.running then return '' end
-    local rest, message = host.cipher_end(self.running[0])
-    self.running = nil
-    if not rest then error(message, 0) end
+    if not self.context then return '' end
+    local rest, message = host.cipher_end(address_of(self.context))
+    self.context = nil
+    if not rest then fail(message) end
     return rest
 end
 
-function cipher_methods.free(self) self.is_initialized, self.running = false, nil end
+function cipher_methods.free(self) self.is_initialized, self.context = false, nil end
 
 local function new_cipher(algorithm, mode, encrypts, key, iv)
     local cipher = setmetatable({

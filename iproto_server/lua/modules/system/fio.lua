@@ -1,15 +1,15 @@
 -- Tarantool's module fio: files and directories.
--- On purpose different: an error is a table with the fields of Tarantool's error object, and its `tostring`; a size that
--- is negative or no number is refused (Tarantool reads for ever, or shows an error of its code); integers of C such as
--- `2LL` are sizes and offsets, which Tarantool takes as 0; copying a file onto itself does not truncate it; a copy that
--- fails leaves no empty file; files of a tree are copied in the order of the directory.
+-- On purpose different: other fibers wait while a function runs; a size that is negative or no number is refused
+-- (Tarantool reads for ever, or shows an error of its code); integers of C such as `2LL` are sizes and offsets, which
+-- Tarantool takes as 0; copying a file onto itself leaves it as it is, where Tarantool truncates it and does not return; a
+-- copy that fails leaves no empty file; files of a tree are copied in the order of the directory.
 local _, host = ...
 local ffi = require('ffi')
 local handles = require('internal.files.file_handle')
 local paths = require('internal.files.path_names')
 local trees = require('internal.files.directory_tree')
 
-local outcome, integer = handles.outcome, handles.integer
+local outcome, integer, c_text = handles.outcome, handles.integer, paths.c_text
 
 ffi.cdef[[
 typedef struct {
@@ -19,8 +19,8 @@ typedef struct {
     int flags;
     void *functions[5];
 } iproto_glob_t;
-int glob(const char *pattern, int flags, void *on_error, iproto_glob_t *found) __asm__("glob");
-void globfree(iproto_glob_t *found) __asm__("globfree");
+int iproto_glob(const char *pattern, int flags, void *on_error, iproto_glob_t *found) __asm__("glob");
+void iproto_globfree(iproto_glob_t *found) __asm__("globfree");
 ]]
 
 local fio = {
@@ -54,12 +54,6 @@ if jit.arch == 'arm64' then
     fio.c.flag.O_NOFOLLOW, fio.c.flag.O_TMPFILE = 0x8000, 0x404000
 end
 
--- A path as C functions take it: a text or a number, up to the first NUL.
-local function path_text(value)
-    if type(value) == 'number' then return tostring(value) end
-    return type(value) == 'string' and value:match('^[^%z]*') or nil
-end
-
 -- Flags or modes by their names; numbers stand for themselves.
 local function combined(given, numbers, what)
     local bits = 0
@@ -74,7 +68,7 @@ end
 function fio.open(path, flags, mode)
     if type(path) ~= 'string' then error('Usage: fio.open(path[, flags[, mode]])') end
     flags, mode = combined(flags, fio.c.flag, 'flag'), combined(mode, fio.c.mode, 'mode')
-    local descriptor, why = outcome(nil, host.file_open(path_text(path), flags, bit.band(mode, 4095)))
+    local descriptor, why = outcome(nil, host.file_open(c_text(path), flags, bit.band(mode, 4095)))
     if not descriptor then return nil, why end
     return handles.new(descriptor)
 end
@@ -82,7 +76,7 @@ end
 -- A function of one path.
 local function of_path(usage, failed, call)
     return function(...)
-        local path = path_text((...))
+        local path = c_text((...))
         if not path then error(usage, 2) end
         return outcome(failed, call(path))
     end
@@ -92,7 +86,7 @@ end
 local function of_paths(usage, call)
     return function(...)
         local first, second = ...
-        first, second = path_text(first), path_text(second)
+        first, second = c_text(first), c_text(second)
         if not first or not second then error(usage, 2) end
         return outcome(false, call(first, second))
     end
@@ -107,7 +101,7 @@ fio.unlink = of_path('Usage: fio.unlink(pathname)', false, host.file_unlink)
 
 local function status_function(usage, follow)
     return function(path)
-        path = path_text(path)
+        path = c_text(path)
         if not path then error(usage, 2) end
         return handles.status(path, follow)
     end
@@ -116,13 +110,13 @@ fio.stat = status_function('Usage: fio.stat(pathname)', true)
 fio.lstat = status_function('pathname is absent', false)
 
 function fio.mkdir(path, mode)
-    path = path_text(path)
+    path = c_text(path)
     if not path then error('Usage fio.mkdir(pathname[, mode])', 2) end
     return outcome(false, host.directory_make(path, mode == nil and 511 or integer(mode)))
 end
 
 function fio.chmod(...)
-    local path = path_text((...))
+    local path = c_text((...))
     if not path or select('#', ...) < 2 then error('Usage: fio.chmod(pathname, mode)', 2) end
     return outcome(false, host.file_chmod(path, integer((select(2, ...)))))
 end
@@ -136,7 +130,7 @@ end
 
 function fio.chown(...)
     local path, owner, group = ...
-    path = path_text(path)
+    path = c_text(path)
     if not path or select('#', ...) < 3 then error('Usage: fio.chown(pathname, owner, group)', 2) end
     owner, group = owner_number(owner, host.user_number), owner_number(group, host.group_number)
     if not owner or not group then return nil end
@@ -144,7 +138,7 @@ function fio.chown(...)
 end
 
 function fio.truncate(path, size)
-    path = path_text(path)
+    path = c_text(path)
     if not path then error('Usage: fio.truncate(pathname[, newlen])', 2) end
     return outcome(false, host.file_truncate(path, integer(size)))
 end
@@ -157,12 +151,12 @@ function fio.utime(path, atime, mtime)
     if mtime == nil then mtime = atime end
     if type(atime) ~= 'number' then error('fio.utime: atime should be a number') end
     if type(mtime) ~= 'number' then error('fio.utime: mtime should be a number') end
-    return outcome(false, host.file_utime(path_text(path), atime, mtime))
+    return outcome(false, host.file_utime(c_text(path), atime, mtime))
 end
 
 function fio.chdir(path)
     if type(path) ~= 'string' then error('Usage: fio.chdir(path)') end
-    return (host.directory_change(path_text(path))) or false
+    return (host.directory_change(c_text(path))) or false
 end
 
 -- The mask of new files' modes, which is set if one is given.
@@ -181,15 +175,15 @@ local GLOB_NOESCAPE = 0x40
 local GLOB_NOSPACE = 1
 
 function fio.glob(pattern)
-    pattern = path_text(pattern)
+    pattern = c_text(pattern)
     if not pattern then error('Usage: fio.glob(pattern)', 2) end
     local found = ffi.new('iproto_glob_t')
-    local code = ffi.C.glob(pattern, GLOB_NOESCAPE, nil, found)
+    local code = ffi.C.iproto_glob(pattern, GLOB_NOESCAPE, nil, found)
     local list = {}
     if code == 0 then
         for place = 0, tonumber(found.count) - 1 do list[place + 1] = ffi.string(found.paths[place]) end
     end
-    ffi.C.globfree(found)
+    ffi.C.iproto_globfree(found)
     if code == GLOB_NOSPACE then error('fio.glob: there is not enough memory', 2) end
     return list
 end

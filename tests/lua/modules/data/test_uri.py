@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.lua.modules.alike import assert_alike
-from tests.lua.modules.random_values import quoted
+from tests.lua.modules.random_snippets.values import quoted
 from tests.lua.snippets import OurLua, TarantoolLua
 
 PARSE = "return require('uri').parse"

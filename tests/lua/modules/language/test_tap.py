@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.lua.modules.alike import assert_alike, comparable
-from tests.lua.modules.tap_output import WITH_OUTPUT
+from tests.lua.modules.language.tap_output import WITH_OUTPUT
 from tests.lua.snippets import OurLua, TarantoolLua
 
 

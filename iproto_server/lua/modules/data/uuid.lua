@@ -1,5 +1,4 @@
 -- Tarantool's module uuid: UUIDs as values of a C struct.
--- On purpose different: nothing.
 local _, host = ...
 local ffi = require('ffi')
 
@@ -12,7 +11,7 @@ struct tt_uuid {
     uint8_t clock_seq_low;
     uint8_t node[6];
 };
-int sscanf(const char *text, const char *format, ...);
+int iproto_sscanf(const char *text, const char *format, ...) __asm__("sscanf");
 ]]
 
 local uuid_t = ffi.typeof('struct tt_uuid')
@@ -58,7 +57,7 @@ local function from_text(text)
     if #text ~= TEXT_SIZE then return nil end
     local value = ffi.new(uuid_t)
     local bytes = ffi.cast('uint8_t *', value)
-    local found = ffi.C.sscanf(text, PARSED, ffi.cast('uint32_t *', bytes), ffi.cast('uint16_t *', bytes + 4),
+    local found = ffi.C.iproto_sscanf(text, PARSED, ffi.cast('uint32_t *', bytes), ffi.cast('uint16_t *', bytes + 4),
         ffi.cast('uint16_t *', bytes + 6), bytes + 8, bytes + 9, bytes + 10, bytes + 11, bytes + 12, bytes + 13,
         bytes + 14, bytes + 15)
     -- The variants up to Microsoft's; the rest is reserved.

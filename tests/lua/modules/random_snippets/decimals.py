@@ -7,9 +7,25 @@ from random import Random
 FUNCTIONS = ("abs", "exp", "ln", "log10", "sqrt", "precision", "scale", "trim", "is_decimal", "new")
 OPERATORS = ("+", "-", "*", "/", "%", "^", "==", "<", "<=", ">", ">=", "~=")
 JUNK = (
-    "nil", "true", "{}", "require('ffi').new('void *')", "'x'", "''", "'1e'", "'.'", "'-'", "'+ 1'", "'0x1'", "'nan'", "'inf'", "1/0", "0/0",
-    "print", "'1\\0x'", "' 1'", "'1 '", "'1__'", "ffi.new('void *')", "ffi.new('bool', true)",
-)  # fmt: skip
+    *(
+        "nil",
+        "true",
+        "{}",
+        "require('ffi').new('void *')",
+        "'x'",
+        "''",
+        "'1e'",
+        "'.'",
+        "'-'",
+        "'+ 1'",
+        "'0x1'",
+    ),
+    *("'nan'", "'inf'", "1/0", "0/0", "print", "'1\\0x'", "' 1'", "'1 '", "'1__'", "ffi.new('void *')"),
+    "ffi.new('bool', true)",
+)
+EXPONENTS = (-40, -38, -37, -10, -2, 0, 1, 5, 20, 36, 37, 38, 40, 2**40)
+NUMBERS = (0, 1, -1, 2, 0.1, 1.5, -2.25, 1e15, 1e16, 1e37, 1e38, 1e-7)
+CDATA = ("1LL", "-1LL", "18446744073709551615ULL", "ffi.new('float', 0.1)", "ffi.new('char', 7)")
 
 
 def number_text(random: Random) -> str:
@@ -21,7 +37,7 @@ def number_text(random: Random) -> str:
         digits = digits[:point] + "." + digits[point:]
     text = random.choice(("", "", "-", "+")) + digits
     if random.random() < 0.25:
-        text += f"{random.choice('eE')}{random.choice((-40, -38, -37, -10, -2, 0, 1, 5, 20, 36, 37, 38, 40, 2**40))}"
+        text += f"{random.choice('eE')}{random.choice(EXPONENTS)}"
     return text
 
 
@@ -31,13 +47,9 @@ def operand(random: Random) -> str:
     if chance < 0.06:
         return random.choice(JUNK)
     if chance < 0.16:
-        return repr(
-            random.choice((0, 1, -1, 2, 0.1, 1.5, -2.25, 1e15, 1e16, 1e37, 1e38, 1e-7, random.random()))
-        )
+        return repr(random.choice((*NUMBERS, random.random())))
     if chance < 0.2:
-        return random.choice(
-            ("1LL", "-1LL", "18446744073709551615ULL", "ffi.new('float', 0.1)", "ffi.new('char', 7)")
-        )
+        return random.choice(CDATA)
     if chance < 0.3:
         return f"'{number_text(random)}'"
     if chance < 0.4:
@@ -56,7 +68,7 @@ def decimal_snippet(random: Random) -> str:
         scale = random.choice((0, 1, 2, 5, 37, 38, 39, -1, 1.5, "'2'", "nil", "{}"))
         result = f"decimal.{random.choice(('round', 'rescale'))}({operand(random)}, {scale})"
     elif chance < 0.5:
-        result = f"-{operand(random)}"
+        result = f"-({operand(random)} + decimal.new(0))"
     elif chance < 0.55:
         exact = f"decimal.new('{number_text(random)}')"
         result = f"{exact}.digits, {exact}.exponent, {exact}.bits"

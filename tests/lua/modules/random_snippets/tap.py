@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from random import Random
 
-from tests.lua.modules.random_values import quoted
-from tests.lua.modules.tap_output import WITH_OUTPUT
+from tests.lua.modules.language.tap_output import WITH_OUTPUT
+from tests.lua.modules.random_snippets.values import quoted
 
 _VALUES = (
     "nil",
