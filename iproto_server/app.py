@@ -69,6 +69,7 @@ class Procedure(ProcedureState):
         name: the name in CALL.
         function: the function; it gets the box and the arguments of the call.
         is_async: whether it is a coroutine function.
+        is_autonomous: whether it is not called as one transaction, as functions of Lua are not.
 
     Attributes:
         packed: bits of the arguments that stay packed; see `packed_arguments`.

@@ -1103,13 +1103,17 @@ class CurrentSession:
 class ProcedureState:
     """The base class of `Procedure`; see there."""
 
-    def __init__(self, name: str, function: Callable[..., Any], is_async: bool) -> None: ...
+    def __init__(
+        self, name: str, function: Callable[..., Any], is_async: bool, is_autonomous: bool = False
+    ) -> None: ...
     @property
     def name(self) -> str: ...
     @property
     def function(self) -> Callable[..., Any]: ...
     @property
     def is_async(self) -> bool: ...
+    @property
+    def is_autonomous(self) -> bool: ...
     @property
     def packed(self) -> int:
         """Bits of the arguments that stay packed."""
@@ -1812,7 +1816,7 @@ def apply_request(
     """
 
 class LuaFunction:
-    """A function of Lua. Its arguments are packed, its results are `Raw`: None for no value, a tuple for several."""
+    """A function of Lua. Its results are `Raw`: None for no value, a tuple for several."""
 
     def __call__(self, *arguments: object) -> object: ...
 
@@ -1835,8 +1839,13 @@ def lua_attach(
     finished: Callable[[int, object, BaseException | None], object],
     /,
 ) -> None:
-    """Attach Lua code to a box. `ask` carries out rare functions; `finished` hears of calls that have waited."""
+    """Attach Lua code to a box.
+
+    Parameters:
+        box: The database.
+        ask: Carries out a rare function of `box`, by its name and a list of arguments.
+        finished: Gets the number of a call that has waited, and its results or its error.
+    """
 
 def lua_detach() -> None:
     """Detach Lua code from the box."""
-

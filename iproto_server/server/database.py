@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 from iproto_server.box import Box
@@ -124,3 +125,18 @@ class ServedDatabase:
                 size=held,
                 memtx_memory=limit,
             )
+
+    def undo_start(self) -> None:
+        """Remove the new database and directories of a refused start, after the loop has ended.
+
+        An existing database stays unchanged.
+        """
+        storage: Storage | None = getattr(self, "storage", None)
+        if storage is not None and storage.is_new:
+            self._disk.submit(lambda: None).result()  # after a write in progress
+            storage.discard()
+            self._disk.shutdown()
+        for directory in reversed(self._made):
+            # A directory stays if an application has put something there.
+            with suppress(OSError):
+                directory.rmdir()

@@ -7,8 +7,6 @@ import dataclasses
 import gc
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
-from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
@@ -36,6 +34,7 @@ from iproto_server.server.graceful_shutdown import GracefulShutdown
 from iproto_server.server.log_rotation import LOG_ROTATE, rotate_on_call
 from iproto_server.server.operators.operator_calls import OperatorCalls
 from iproto_server.server.operators.operator_view import OperatorView
+from iproto_server.server.requests.call import Calls
 from iproto_server.server.requests.dispatcher import Dispatcher
 from iproto_server.server.requests.watch import EventDelivery
 from iproto_server.server.schedules.schedule_calls import ScheduleCalls
@@ -51,7 +50,6 @@ if TYPE_CHECKING:
     from iproto_server.metrics.graphite import GraphiteReporter
     from iproto_server.server.http.dashboard import Dashboard
     from iproto_server.server.http.http_server import HttpServer
-    from iproto_server.server.lua.lua_host import LuaHost
 
 logger = logging.getLogger("iproto_server.server")
 
@@ -78,7 +76,7 @@ class Server(ServedDatabase):
         storage: opens the files of the database.
         import_anew: imports the applications for a reload; None: no reload.
         manager: the service manager, which is told about the recovery and about reloads; None: there is none.
-        lua: the Lua code that clients call and evaluate; None: none.
+        lua: lets clients call and evaluate Lua code; None: there is none.
 
     Attributes:
         served: the served applications.
@@ -100,12 +98,16 @@ class Server(ServedDatabase):
         storage: Callable[..., Storage] = Storage,
         import_anew: ImportAnew | None = None,
         manager: ServiceManager | None = None,
-        lua: LuaHost | None = None,
+        lua: Callable[[Calls], object] | None = None,
     ) -> None:
         self._lua = lua
         if config.http_problem is not None:
             raise ConfigError(config.http_problem)
-        self._token = _read_token(config.token_file)
+        self._token: str | None = None
+        if config.token_file is not None:
+            from iproto_server.server.http.metrics_token import read_token
+
+            self._token = read_token(config.token_file)
         super().__init__(config, storage, manager or ServiceManager())
         self._import_anew = import_anew
         self.listeners = Listeners(config)
@@ -143,7 +145,7 @@ class Server(ServedDatabase):
         )
         self.served.begin(box, self.dispatcher.calls)
         if self._lua is not None:
-            self._lua.serve(self.dispatcher.calls)
+            self._lua(self.dispatcher.calls)
         self.dispatcher.calls.own[LOG_ROTATE] = rotate_on_call
         self._metrics = ServerMetrics(
             state, self.dispatcher, self.storage.log, self._checkpointer, self._lag, box.memory
@@ -185,8 +187,7 @@ class Server(ServedDatabase):
         state.idle.configure()
         # Listening comes last, because an earlier client would find procedures missing.
         try:
-            for address in self.config.listen:
-                box.listen.append(await self.listeners.listen(address, state, Connection))
+            await self._listen()
             await self._listen_1_5()
             if self._http is not None:
                 await self._http.listen()
@@ -200,21 +201,16 @@ class Server(ServedDatabase):
         self.has_started = True
 
     async def listen_on(self, addresses: tuple[Address, ...]) -> None:
-        """Accept connections on these addresses in place of those of the option `listen`.
-
-        Parameters:
-            addresses: the addresses, none of them with TLS.
+        """Accept connections on these addresses, without TLS, in place of those of the option `listen`.
 
         Raises:
             OSError: an address cannot be used; there is none then.
         """
         state = self.state
         self.listeners.stop_listening(state.config.listen)
-        state.config = dataclasses.replace(state.config, listen=())
-        del self.box.listen[:]
-        for address in addresses:
-            self.box.listen.append(await self.listeners.listen(address, state, Connection))
         state.config = dataclasses.replace(state.config, listen=addresses)
+        del self.box.listen[:]
+        await self._listen()
 
     def _serve_operators(self) -> None:
         """Let clients call the procedures for operators."""
@@ -274,6 +270,11 @@ class Server(ServedDatabase):
         if self._reload.failure is not None:
             parts.insert(0, self._reload.failure)
         return "; ".join(parts)
+
+    async def _listen(self) -> None:
+        """Listen on the addresses of the option `listen`. Raises OSError if one cannot be used."""
+        for address in self.config.listen:
+            self.box.listen.append(await self.listeners.listen(address, self.state, Connection))
 
     async def _listen_1_5(self) -> None:
         """Listen to clients of Tarantool 1.5. Raises OSError if an address is in use."""
@@ -396,21 +397,6 @@ class Server(ServedDatabase):
         budget.end()
         self._deadline.cancel()
 
-    def undo_start(self) -> None:
-        """Remove the new database and directories of a refused start, after the loop has ended.
-
-        An existing database stays unchanged.
-        """
-        storage: Storage | None = getattr(self, "storage", None)
-        if storage is not None and storage.is_new:
-            self._disk.submit(lambda: None).result()  # after a write in progress
-            storage.discard()
-            self._disk.shutdown()
-        for directory in reversed(self._made):
-            # A directory stays if an application has put something there.
-            with suppress(OSError):
-                directory.rmdir()
-
     def stop_waiting(self) -> None:
         """Let the current or next stop wait for nothing."""
         self._deadline.expire()
@@ -431,11 +417,3 @@ class Server(ServedDatabase):
         yield from self.box.metrics.counters()
         yield from self._server_counters()
         yield from self._metrics.latency()
-
-
-def _read_token(file: Path | None) -> str | None:
-    if file is None:
-        return None
-    from iproto_server.server.http.metrics_token import read_token
-
-    return read_token(file)

@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
+from typing import Self
 
 from iproto_server.lua.fibers import FiberRuntime, run
 
@@ -50,7 +51,7 @@ class LuaProcess:
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
         )
 
-    def __enter__(self) -> LuaProcess:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

@@ -111,12 +111,14 @@ class SysviewSpace(MemtxSpace):
         """Every row the caller sees."""
         return self._visible_rows(self.source.rows())
 
-    def iterate(self, index: Index, iterator: int, key: list[Any]) -> Iterator[bytes]:
+    def iterate(
+        self, index: Index, iterator: int, key: list[Any], after: bytes | None = None
+    ) -> Iterator[bytes]:
         """The rows the caller sees among those an iterator finds."""
         # The view's own index refuses a key, also where its source has lost that index.
         index.interval(iterator, key)
         source = self.source
-        return self._visible_rows(source.iterate(source.index(index.id), iterator, key))
+        return self._visible_rows(source.iterate(source.index(index.id), iterator, key, after))
 
     def count_found(self, index: Index, iterator: int, key: list[Any]) -> int:
         return sum(1 for _ in self.iterate(index, iterator, key))

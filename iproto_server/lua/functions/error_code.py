@@ -1,4 +1,4 @@
-"""The numbers, names and wordings of box errors for `internal/box/error.lua`."""
+"""The numbers, names and wordings of box errors for `internal/box/values/error.lua`."""
 
 from __future__ import annotations
 

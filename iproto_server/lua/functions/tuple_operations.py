@@ -1,4 +1,4 @@
-"""Update operations of tuples that compiled code does not know, for `internal/box/tuple.lua`."""
+"""Update operations of tuples that compiled code does not know, for `internal/box/values/tuple.lua`."""
 
 from __future__ import annotations
 

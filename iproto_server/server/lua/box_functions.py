@@ -112,7 +112,9 @@ class BoxFunctions:
 
     def _set_hooks(self, arguments: list[Any]) -> None:
         """Call functions of Lua whenever something has changed: their names, and the functions."""
-        hooks = dict(zip(arguments[0], arguments[1:], strict=True))
+        names: list[str] = arguments[0]
+        functions: list[Function] = arguments[1:]
+        hooks = dict(zip(names, functions, strict=True))
         self._forget_storage = hooks["storage"]
         self._box.catalog.on_space_change = hooks["space"]
         self._box.catalog.users.on_function_change = hooks["function"]
@@ -188,6 +190,7 @@ class _BeforeReplace:
         if result is None:
             return None
         first = result[0] if isinstance(result, tuple) else result
+        assert isinstance(first, codec.Raw)
         value = codec.unpack(first.raw)
         if value is not None and not isinstance(value, list):
             raise BoxError(ErrorCode.BEFORE_REPLACE_RET, lua_type(value))
@@ -200,7 +203,7 @@ def _before_replace(space: Space, arguments: list[Any]) -> object:
 
 
 def _from_map(space: Space, arguments: list[Any]) -> object:
-    """The row of a map of fields by name: a tuple, or with the option `table` a table; None and an error's text."""
+    """The row of a map of fields by name, a tuple or with the option `table` a table; or None and a text."""
     given = argument(arguments, 0)
     options = argument(arguments, 1)
     names = space.core().format.names

@@ -73,9 +73,9 @@ async def _serve(
         await asyncio.wait((script, waiting), return_when=asyncio.FIRST_COMPLETED)
         if stopped.is_set():
             break
-        error = script.exception()
-        if error is not None:
-            print(f"LuajitError: {error}\nfatal error, exiting the event loop", file=sys.stderr)
+        failure = script.exception()
+        if failure is not None:
+            print(f"LuajitError: {failure}\nfatal error, exiting the event loop", file=sys.stderr)
             status = 1
             break
     if not status and not stopped.is_set():

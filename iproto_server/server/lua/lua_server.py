@@ -103,7 +103,7 @@ class LuaServer:
         if str(config.work_dir) != ".":
             config.work_dir.mkdir(parents=True, exist_ok=True)
             os.chdir(config.work_dir)
-        server = Server(config, self._applications, lua=self._host)
+        server = Server(config, self._applications, lua=self._host.serve)
         server.open(self._loop)
         self._host.attach(server.box)
         await server.start()

@@ -55,11 +55,11 @@ class Calls(ProcedureTable):
     __slots__ = (
         "_box",
         "_catalog",
+        "_lua_names",
         "_procedures",
         "_remote_calls",
         "_run_coroutine",
         "_setuid",
-        "_lua_names",
         "_transactions",
         "evaluate",
         "handlers",
@@ -88,7 +88,7 @@ class Calls(ProcedureTable):
         """Let clients call these procedures only; running calls continue."""
         self._procedures = procedures
         self._by_name = procedures.by_name
-        self._lua_names = set()
+        self._lua_names: set[str] = set()
 
     def _call(self, connection: ClientConnection, request: Request) -> Answer:
         body = request.body

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.lua.values.alike import comparable
 from tests.lua.snippets import LuaProcess
+from tests.lua.values.alike import comparable
 
 PREAMBLE = (
     "if box.space.test then box.space.test:drop() end local s = box.schema.space.create('test') "

@@ -13,33 +13,85 @@ SNIPPETS = {
     "a wrong type": "return pcall(s.insert, s, {'a'})",
     "no row": "return pcall(s.insert, s), pcall(s.insert, s, 'x'), pcall(s.replace, s, 5)",
     "a dot in place of a colon": "return pcall(s.insert, {1}), pcall(s.insert), pcall(s.index.pk.get, 1)",
-    "select": "s:insert{1, 'x'} s:insert{2, 'y'} s:insert{3, 'x'} return s:select(), s:select{2}, s.index.sk:select('x')",
-    "select with options": "for i = 1, 9 do s:insert{i, 'x'} end return s:select({3}, {iterator = 'GE', limit = 2, offset = 1}), s:select(3, {iterator = box.index.LT, limit = 1}), s:select(nil, {limit = 0})",
+    "select": (
+        "s:insert{1, 'x'} s:insert{2, 'y'} s:insert{3, 'x'} return s:select(), s:select{2}, "
+        "s.index.sk:select('x')"
+    ),
+    "select with options": (
+        "for i = 1, 9 do s:insert{i, 'x'} end return s:select({3}, {iterator = 'GE', limit = 2, offset "
+        "= 1}), s:select(3, {iterator = box.index.LT, limit = 1}), s:select(nil, {limit = 0})"
+    ),
     "an unknown iterator": "return pcall(s.select, s, 1, {iterator = 'NEXT'})",
-    "a key of a wrong type": "return pcall(s.select, s, 'x'), pcall(s.get, s, 'x'), pcall(s.get, s, {1, 2}), pcall(s.get, s)",
+    "a key of a wrong type": (
+        "return pcall(s.select, s, 'x'), pcall(s.get, s, 'x'), pcall(s.get, s, {1, 2}), pcall(s.get, s)"
+    ),
     "a key that is a tuple": "s:insert{1, 'x'} return s:get(box.tuple.new{1}), s:delete(box.tuple.new{1})",
-    "a row that is a tuple": "local t = s:insert{1, 'x'} s:delete(1) return s:insert(t), s:replace(t:update{{'=', 2, 'z'}})",
+    "a row that is a tuple": (
+        "local t = s:insert{1, 'x'} s:delete(1) return s:insert(t), s:replace(t:update{{'=', 2, 'z'}})"
+    ),
     "rows that are sparse": "return s:insert{1, 'x', nil, 5}, s:insert{2, 'y', box.NULL}",
-    "min and max": "s:insert{1, 'x'} s:insert{2, 'y'} return s.index.sk:min(), s.index.sk:max('x'), s.index.pk:min(5), s.index.pk:max()",
-    "count and len": "s:insert{1, 'x'} s:insert{2, 'x'} return s:count(), s:len(), s.index.sk:count('x'), s.index.pk:count(2, {iterator = 'LT'}), s.index.pk:len()",
+    "min and max": (
+        "s:insert{1, 'x'} s:insert{2, 'y'} return s.index.sk:min(), s.index.sk:max('x'), "
+        "s.index.pk:min(5), s.index.pk:max()"
+    ),
+    "count and len": (
+        "s:insert{1, 'x'} s:insert{2, 'x'} return s:count(), s:len(), s.index.sk:count('x'), "
+        "s.index.pk:count(2, {iterator = 'LT'}), s.index.pk:len()"
+    ),
     "random": "s:insert{1, 'x'} return s.index.pk:random(7)",
-    "update": "s:insert{1, 'x', 5} return s:update(1, {{'=', 2, 'z'}, {'!', 3, 7}, {'+', 4, 1}}), s:update({1}, {{'#', 3, 1}})",
+    "update": (
+        "s:insert{1, 'x', 5} return s:update(1, {{'=', 2, 'z'}, {'!', 3, 7}, {'+', 4, 1}}), "
+        "s:update({1}, {{'#', 3, 1}})"
+    ),
     "update of a missing row": "return s:update(99, {{'=', 2, 'z'}})",
     "update by another index": "return pcall(s.index.sk.update, s.index.sk, 'x', {{'=', 3, 1}})",
-    "wrong operations": "s:insert{1, 'x'} return pcall(s.update, s, 1, {{'?', 2, 1}}), pcall(s.update, s, 1, {{'+', 2, 1}}), pcall(s.update, s, 1, 5), pcall(s.update, s, 1, {{'=', 9, 1}}), pcall(s.update, s, 1, {{'=', 1, 2}})",
+    "wrong operations": (
+        "s:insert{1, 'x'} return pcall(s.update, s, 1, {{'?', 2, 1}}), pcall(s.update, s, 1, {{'+', 2, "
+        "1}}), pcall(s.update, s, 1, 5), pcall(s.update, s, 1, {{'=', 9, 1}}), pcall(s.update, s, 1, "
+        "{{'=', 1, 2}})"
+    ),
     "upsert": "return s:upsert({1, 'x', 1}, {{'+', 3, 1}}), s:upsert({1, 'x', 1}, {{'+', 3, 1}}), s:get(1)",
-    "upsert without operations": "return pcall(s.upsert, s, {1, 'x'}), pcall(s.upsert, s, {1, 'x'}, {{'=', 3, 1}}, 5)",
+    "upsert without operations": (
+        "return pcall(s.upsert, s, {1, 'x'}), pcall(s.upsert, s, {1, 'x'}, {{'=', 3, 1}}, 5)"
+    ),
     "delete": "s:insert{1, 'x'} return s:delete(1), s:delete(1)",
     "auto_increment": "return s:auto_increment{'x'}, s:auto_increment{'y'}, pcall(s.auto_increment, s, 5)",
     "truncate": "s:insert{1, 'x'} return s:truncate(), s:len()",
-    "names of fields": "s:format{{'id', 'unsigned'}, {name = 'n', type = 'string'}} s:insert{1, 'x', 5} return s:get(1).n, s:get(1):tomap(), s:get(1):tomap{names_only = true}, s:get(1).nothing, s:format()",
-    "frommap": "s:format{{'id', 'unsigned'}, {name = 'n', type = 'string', is_nullable = true}} return s:frommap{id = 3, n = 'f'}, s:frommap({id = 3, z = 'f'}), s:frommap{}, s:frommap({id = 3}, {table = true})",
-    "pairs": "for i = 1, 4 do s:insert{i, 'x'} end local r = {} for _, t in s:pairs(3, {iterator = 'LE'}) do table.insert(r, t[1]) end return r",
-    "pairs while rows go": "for i = 1, 9 do s:insert{i, i % 2 == 0 and 'a' or 'b'} end local r = {} for _, t in s.index.sk:pairs('a') do table.insert(r, t[1]) s:update(t[1], {{'=', 2, 'b'}}) end return r, s.index.sk:count('b')",
-    "pairs while rows come": "s:insert{1, 'x'} local r = {} for _, t in s:pairs() do table.insert(r, t[1]) if #r < 12 then s:replace{t[1] + 1, 'n'} end end return r",
-    "pairs backwards while rows change": "for i = 1, 9 do s:insert{i, 'b'} end local r = {} for _, t in s.index.sk:pairs('b', {iterator = 'REQ'}) do table.insert(r, t[1]) if t[1] == 9 then s:replace{8, 'a'} s:replace{7, 'z'} end end return r",
-    "pairs with functions of luafun": "for i = 1, 4 do s:insert{i, 'x'} end return s:pairs():nth(1), s:pairs():length(), s:pairs():map(function(t) return t[1] end):totable(), s.index.sk:pairs{'none'}:nth(1)",
-    "large numbers": "return s:insert{18446744073709551615ULL, 'x', -9223372036854775807LL, 1e300, 0.1}, s:get(18446744073709551615ULL)",
+    "names of fields": (
+        "s:format{{'id', 'unsigned'}, {name = 'n', type = 'string'}} s:insert{1, 'x', 5} return "
+        "s:get(1).n, s:get(1):tomap(), s:get(1):tomap{names_only = true}, s:get(1).nothing, s:format()"
+    ),
+    "frommap": (
+        "s:format{{'id', 'unsigned'}, {name = 'n', type = 'string', is_nullable = true}} return "
+        "s:frommap{id = 3, n = 'f'}, s:frommap({id = 3, z = 'f'}), s:frommap{}, s:frommap({id = 3}, "
+        "{table = true})"
+    ),
+    "pairs": (
+        "for i = 1, 4 do s:insert{i, 'x'} end local r = {} for _, t in s:pairs(3, {iterator = 'LE'}) "
+        "do table.insert(r, t[1]) end return r"
+    ),
+    "pairs while rows go": (
+        "for i = 1, 9 do s:insert{i, i % 2 == 0 and 'a' or 'b'} end local r = {} for _, t in "
+        "s.index.sk:pairs('a') do table.insert(r, t[1]) s:update(t[1], {{'=', 2, 'b'}}) end return r, "
+        "s.index.sk:count('b')"
+    ),
+    "pairs while rows come": (
+        "s:insert{1, 'x'} local r = {} for _, t in s:pairs() do table.insert(r, t[1]) if #r < 12 then "
+        "s:replace{t[1] + 1, 'n'} end end return r"
+    ),
+    "pairs backwards while rows change": (
+        "for i = 1, 9 do s:insert{i, 'b'} end local r = {} for _, t in s.index.sk:pairs('b', {iterator "
+        "= 'REQ'}) do table.insert(r, t[1]) if t[1] == 9 then s:replace{8, 'a'} s:replace{7, 'z'} end "
+        "end return r"
+    ),
+    "pairs with functions of luafun": (
+        "for i = 1, 4 do s:insert{i, 'x'} end return s:pairs():nth(1), s:pairs():length(), "
+        "s:pairs():map(function(t) return t[1] end):totable(), s.index.sk:pairs{'none'}:nth(1)"
+    ),
+    "large numbers": (
+        "return s:insert{18446744073709551615ULL, 'x', -9223372036854775807LL, 1e300, 0.1}, "
+        "s:get(18446744073709551615ULL)"
+    ),
     "a size": "s:insert{1, 'x'} return s:bsize()",
     "a space that is gone": "s:drop() return (pcall(s.insert, s, {1}))",
 }

@@ -8,18 +8,50 @@ from tests.lua.box.alike import assert_alike
 from tests.lua.snippets import LuaProcess
 
 SNIPPETS = {
-    "on_replace": "local calls = {} local f = function(old, new, name, operation) table.insert(calls, {old, new, name, operation}) end s:on_replace(f) s:insert{1, 'a'} s:replace{1, 'b'} s:update(1, {{'=', 2, 'c'}}) s:upsert({1, 'd'}, {{'=', 2, 'e'}}) s:delete{1} s:on_replace(nil, f) s:insert{2, 'a'} return calls, #s:on_replace()",
-    "in their order": "local r = {} local f, g = function() table.insert(r, 'f') end, function() table.insert(r, 'g') end s:on_replace(f) s:on_replace(g) s:insert{1, 'a'} return r, s:on_replace()[1] == g, s:on_replace(f, g) == f, #s:on_replace()",
-    "that refuse": "s:on_replace(function() error('refused') end) return pcall(s.insert, s, {1, 'a'}), s:get(1)",
-    "that refuse with an error of box": "s:on_replace(function() box.error{code = 77, reason = 'no'} end) local ok, e = pcall(s.insert, s, {1, 'a'}) return ok, e.code, e.message, s:get(1)",
-    "that change other rows": "s:on_replace(function(old, new) if new and new[1] == 1 then s:insert{2, 'b'} end end) s:insert{1, 'a'} return s:select()",
-    "before_replace": "s:before_replace(function(old, new) return box.tuple.new{new[1], 'changed'} end) return s:insert{1, 'a'}, s:get(1)",
+    "on_replace": (
+        "local calls = {} local f = function(old, new, name, operation) table.insert(calls, {old, new, "
+        "name, operation}) end s:on_replace(f) s:insert{1, 'a'} s:replace{1, 'b'} s:update(1, {{'=', "
+        "2, 'c'}}) s:upsert({1, 'd'}, {{'=', 2, 'e'}}) s:delete{1} s:on_replace(nil, f) s:insert{2, "
+        "'a'} return calls, #s:on_replace()"
+    ),
+    "in their order": (
+        "local r = {} local f, g = function() table.insert(r, 'f') end, function() table.insert(r, "
+        "'g') end s:on_replace(f) s:on_replace(g) s:insert{1, 'a'} return r, s:on_replace()[1] == g, "
+        "s:on_replace(f, g) == f, #s:on_replace()"
+    ),
+    "that refuse": (
+        "s:on_replace(function() error('refused') end) return pcall(s.insert, s, {1, 'a'}), s:get(1)"
+    ),
+    "that refuse with an error of box": (
+        "s:on_replace(function() box.error{code = 77, reason = 'no'} end) local ok, e = "
+        "pcall(s.insert, s, {1, 'a'}) return ok, e.code, e.message, s:get(1)"
+    ),
+    "that change other rows": (
+        "s:on_replace(function(old, new) if new and new[1] == 1 then s:insert{2, 'b'} end end) "
+        "s:insert{1, 'a'} return s:select()"
+    ),
+    "before_replace": (
+        "s:before_replace(function(old, new) return box.tuple.new{new[1], 'changed'} end) return "
+        "s:insert{1, 'a'}, s:get(1)"
+    ),
     "before_replace without a value": "s:before_replace(function() end) return s:insert{1, 'a'}, s:get(1)",
-    "before_replace with nil": "s:before_replace(function() return nil end) s:insert{1, 'a'} return s:get(1)",
-    "before_replace with the old row": "s:insert{1, 'a'} s:before_replace(function(old) return old end) s:replace{1, 'b'} return s:get(1)",
-    "before_replace with something else": "s:before_replace(function() return 5 end) return pcall(s.insert, s, {1, 'a'})",
-    "what is none": "return pcall(s.on_replace, s, 5), pcall(s.on_replace, s, nil, function() end), pcall(s.before_replace, s, {})",
-    "truncate": "local n = 0 local f = box.space._truncate:on_replace(function(old, new) if new.id == s.id then n = n + 1 end end) s:truncate() box.space._truncate:on_replace(nil, f) return n",
+    "before_replace with nil": (
+        "s:before_replace(function() return nil end) s:insert{1, 'a'} return s:get(1)"
+    ),
+    "before_replace with the old row": (
+        "s:insert{1, 'a'} s:before_replace(function(old) return old end) s:replace{1, 'b'} return s:get(1)"
+    ),
+    "before_replace with something else": (
+        "s:before_replace(function() return 5 end) return pcall(s.insert, s, {1, 'a'})"
+    ),
+    "what is none": (
+        "return pcall(s.on_replace, s, 5), pcall(s.on_replace, s, nil, function() end), "
+        "pcall(s.before_replace, s, {})"
+    ),
+    "truncate": (
+        "local n = 0 local f = box.space._truncate:on_replace(function(old, new) if new.id == s.id "
+        "then n = n + 1 end end) s:truncate() box.space._truncate:on_replace(nil, f) return n"
+    ),
 }
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from random import Random
 
-from tests.lua.modules.random_values import ascii_text, byte_text, quoted, wide_text
+from tests.lua.modules.random_snippets.values import ascii_text, byte_text, quoted, wide_text
 
 _SCALARS = (
     *(

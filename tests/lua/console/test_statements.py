@@ -8,8 +8,7 @@ from random import Random
 import pytest
 
 from tests.lua.console.random_statements import console_snippet
-from tests.lua.modules.alike import assert_alike
-from tests.lua.modules.value_differential import comparable
+from tests.lua.modules.alike import assert_alike, comparable
 from tests.lua.snippets import OurLua, TarantoolLua
 from tests.programs import require_program
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.programs import REPOSITORY, require_program
-from tests.terminal_process import TerminalProcess
+from tests.tools.console.terminal_process import TerminalProcess
 
 pytestmark = pytest.mark.process
 

@@ -15,7 +15,7 @@ import pytest
 from iproto_server.lua.runtime import MODULES
 from iproto_server.testing.logged_process import LoggedProcess
 from tests.programs import REPOSITORY, require_program
-from tests.terminal_process import TerminalProcess
+from tests.tools.console.terminal_process import TerminalProcess
 
 pytestmark = [
     pytest.mark.process,

@@ -66,8 +66,9 @@ def test_what_is_missing_is_said_in_a_sentence(monkeypatch: pytest.MonkeyPatch) 
 def test_several_states_of_lua_have_the_same_types(ours: OurLua) -> None:
     other = Runtime()
     chunk = other.load(
-        b"require('ffi').cdef('struct mine { int a; };') return #require('internal.box.tuple').new(1, 2)",
+        b"require('ffi').cdef('struct mine { int a; };') "
+        b"return #require('internal.box.values.tuple').new(1, 2)",
         b"=chunk",
     )
     assert other.call(chunk) == 2
-    assert ours.run("return #require('internal.box.tuple').new(1, 2, 3)") == "ok 3"
+    assert ours.run("return #require('internal.box.values.tuple').new(1, 2, 3)") == "ok 3"

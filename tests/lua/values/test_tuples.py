@@ -10,7 +10,7 @@ from tests.lua.values.alike import PREFIX, assert_alike, run
 TUPLE = "local t = box.tuple.new{1, 'a', {2, b = 3}, box.NULL, true, 1.5, -5} "
 NAMED = (
     "local native = require('internal.native') "
-    "require('internal.box.tuple').define_format(1000, {'id', 'name', 'size', 'update', 'a.b'}) "
+    "require('internal.box.values.tuple').define_format(1000, {'id', 'name', 'size', 'update', 'a.b'}) "
     "local t = native.tuple_of(native.tuple_row(box.tuple.new{1, 'n', {x = {y = 5}}, 'upd', 'ab', 6}), 1000) "
 )
 """As a tuple of a space with these fields."""

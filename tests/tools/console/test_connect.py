@@ -11,7 +11,7 @@ import pytest
 
 from tests.command_line import Outcome, run
 from tests.real_tarantool import RealTarantool
-from tests.terminal_process import TerminalProcess
+from tests.tools.console.terminal_process import TerminalProcess
 
 pytestmark = [pytest.mark.real_tarantool, pytest.mark.process]
 

@@ -78,8 +78,8 @@ class Functions:
         rows = box.catalog.writable(system.FUNC)
         function_id = box.catalog.next_id(system.FUNC)
         row: list[Any] = [function_id, self._box.session.euid(), name, int(setuid), language.upper(), body]
-        row += ["function", list(param_list), returns, aggregate, "none", is_deterministic, is_sandboxed, True]
-        row += [list(exports), {"is_multikey": True} if is_multikey else {}, comment]
+        row += ["function", list(param_list), returns, aggregate, "none", is_deterministic, is_sandboxed]
+        row += [True, list(exports), {"is_multikey": True} if is_multikey else {}, comment]
         now = datetime.now().strftime("%Y-%m-%d %H:%M:%S")
         rows.insert(rows.row(with_later_fields([*row, now, now], rows.format)))
 

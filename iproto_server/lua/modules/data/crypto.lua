@@ -2,7 +2,7 @@
 -- On purpose different: objects of digests keep their text until the result, and have no fields of C.
 local _, host = ...
 local ffi = require('ffi')
-local errors = require('internal.box.error')
+local errors = require('internal.box.values.error')
 
 local METHODS = {'md4', 'md5', 'sha1', 'sha224', 'sha256', 'sha384', 'sha512', 'ripemd160'}
 

@@ -55,7 +55,7 @@ local understands = native.setup{
     formats = native.formats, names = native.names,
     encoding = native.encoding,
     tuple_encoding = native.tuple_encoding,
-    new_error = function(...) return require('internal.box.error').new_error(...) end,
+    new_error = function(...) return require('internal.box.values.error').new_error(...) end,
 }
 if not understands then
     error('Lua needs a LuaJIT with 64-bit references (GC64), and its objects as lupa 2.8 has them', 0)

@@ -2,7 +2,7 @@
 -- On purpose different: no time or memory of single fibers is measured, so `info` and `top` show 0.
 --
 -- Source: https://www.tarantool.io/en/doc/2.6/reference/reference_lua/fiber/
-local errors = require('internal.box.error')
+local errors = require('internal.box.values.error')
 local scheduler = require('internal.fibers.scheduler')
 local time = require('internal.clocks')
 local userdata = require('internal.userdata')

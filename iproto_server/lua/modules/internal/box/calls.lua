@@ -3,7 +3,7 @@
 -- Source: Tarantool reference, "Functions for IPROTO: CALL, EVAL".
 local scheduler = require('internal.fibers.scheduler')
 local functions = require('internal.box.functions')
-local stored = require('internal.box.stored')
+local stored = require('internal.box.schema.stored')
 local failure = require('internal.box.failure')
 
 local WAITS, RETURNED, FAILED = 0, 1, 2

@@ -1,5 +1,5 @@
 -- Errors of box between this side and Python's.
-local errors = require('internal.box.error')
+local errors = require('internal.box.values.error')
 
 local PROC_LUA = 32
 

@@ -1,7 +1,7 @@
 -- The compiled functions of the database.
 local _, host = ...
 require('internal.native')
-local formats = require('internal.box.tuple')
+local formats = require('internal.box.values.tuple')
 local failure = require('internal.box.failure')
 
 local open, why = package.loadlib(host.compiled_module(), 'luaopen_iproto_box')

@@ -3,6 +3,6 @@ local serializer = require('internal.serial.serializer')
 
 return {
     NULL = serializer.NULL,
-    error = require('internal.box.error').public,
-    tuple = require('internal.box.tuple').public,
+    error = require('internal.box.values.error').public,
+    tuple = require('internal.box.values.tuple').public,
 }

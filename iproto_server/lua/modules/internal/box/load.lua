@@ -5,9 +5,9 @@ local _, host = ...
 local functions = require('internal.box.functions')
 local transactions = require('internal.box.transactions')
 local plain = require('internal.box.plain')
-local spaces = require('internal.box.space')
+local spaces = require('internal.box.space.spaces')
 local encode = require('msgpack').encode
-require('internal.box.sessions')
+require('internal.box.session.fiber_sessions')
 
 local box = rawget(_G, 'box') or {}
 _G.box = box
@@ -56,10 +56,10 @@ end
 
 local function fill()
     box.space = spaces.all
-    box.schema = require('internal.box.schema')
-    box.session = require('internal.box.session')
-    box.func = require('internal.box.stored').by_name
-    box.sequence = require('internal.box.sequence')
+    box.schema = require('internal.box.schema.schema')
+    box.session = require('internal.box.session.session')
+    box.func = require('internal.box.schema.stored').by_name
+    box.sequence = require('internal.box.schema.sequence')
     box.once = require('internal.box.once')
     local state = require('internal.box.state')
     for name, value in pairs(state) do box[name] = value end

@@ -50,7 +50,7 @@ end
 
 -- Raise the error of a fiber that is cancelled.
 scheduler.raise_cancelled = function()
-    error(require('internal.box.error').new_error(0, 'fiber is cancelled', 'FiberIsCancelled'), 0)
+    error(require('internal.box.values.error').new_error(0, 'fiber is cancelled', 'FiberIsCancelled'), 0)
 end
 
 -- -- ready fibers --

@@ -87,7 +87,7 @@ local unpackers = {
         return value
     end,
     function(payload)
-        local found = require('internal.box.error').unpack_stack(payload)
+        local found = require('internal.box.values.error').unpack_stack(payload)
         if not found then return nil, 'Can not parse an error from MsgPack' end
         return found
     end,

@@ -1,7 +1,7 @@
 -- What json and yaml share: their options, the classification of tables as arrays or maps, `__serialize`, and errors.
 --
 -- Differences from Tarantool 2.6:
--- * `raise` raises strings until `internal/box/error.lua` replaces it; Tarantool raises box errors there.
+-- * `raise` raises strings until `internal/box/values/error.lua` replaces it; Tarantool raises box errors there.
 -- * A `__serialize` function that returns its own argument is an error; Tarantool crashes.
 local ffi = require('ffi')
 

@@ -1,7 +1,7 @@
 -- box.error: the numbers of errors, and errors as objects.
 local _, host = ...
 local ffi = require('ffi')
-local objects = require('internal.box.error_object')
+local objects = require('internal.box.values.error_object')
 local scheduler = require('internal.fibers.scheduler')
 local serializer = require('internal.serial.serializer')
 

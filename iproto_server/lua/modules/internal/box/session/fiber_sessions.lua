@@ -1,7 +1,7 @@
 -- Fibers act as the sessions in which they began to wait.
 local scheduler = require('internal.fibers.scheduler')
 local functions = require('internal.box.functions')
-local storages = require('internal.box.storages')
+local storages = require('internal.box.session.storages')
 local transactions = require('internal.box.transactions')
 
 -- Whether the code that runs acts as the session of a client.

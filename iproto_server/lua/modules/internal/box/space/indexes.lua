@@ -2,7 +2,7 @@
 --
 -- Source: Tarantool reference, "Submodule box.index".
 local functions = require('internal.box.functions')
-local cursor = require('internal.box.cursor')
+local cursor = require('internal.box.space.cursor')
 local failure = require('internal.box.failure')
 
 local LIMIT_MAX = 4294967295

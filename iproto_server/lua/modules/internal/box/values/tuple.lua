@@ -5,7 +5,7 @@ local _, host = ...
 local ffi = require('ffi')
 local fun = require('fun')
 local native = require('internal.native')
-local to_text = require('internal.box.tuple_text')
+local to_text = require('internal.box.values.tuple_text')
 
 local tuple_t, formats, names_of, methods = native.tuple_t, native.formats, native.names, native.tuple_methods
 local type, istype, floor = type, ffi.istype, math.floor
@@ -142,7 +142,7 @@ local function changed(tuple, operations, is_upsert)
     local format = native.tuple_format(tuple)
     if not is_done then
         local row, code, message, kind = host.tuple_update(native.tuple_row(tuple), packed, names_of[format], is_upsert)
-        if not row then error(require('internal.box.error').new_error(code, message, kind), 0) end
+        if not row then error(require('internal.box.values.error').new_error(code, message, kind), 0) end
         packed = row
     end
     return native.tuple_of(packed, format)

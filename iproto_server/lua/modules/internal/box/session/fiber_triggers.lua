@@ -1,6 +1,6 @@
 -- Triggers that Python calls outside of fibers: each call runs in a fiber of its own, which may wait.
 local scheduler = require('internal.fibers.scheduler')
-local triggers = require('internal.box.triggers')
+local triggers = require('internal.box.space.triggers')
 
 -- What Python has in place of a function, and the reverse.
 local wrappers = setmetatable({}, {__mode = 'k'})

@@ -2,8 +2,8 @@
 --
 -- Source: Tarantool reference, "Submodule box.session".
 local functions = require('internal.box.functions')
-local in_fibers = require('internal.box.fiber_triggers')
-local storages = require('internal.box.storages')
+local in_fibers = require('internal.box.session.fiber_triggers')
+local storages = require('internal.box.session.storages')
 
 local session = {}
 

@@ -2,11 +2,11 @@
 --
 -- Source: Tarantool reference, "Submodule box.space".
 local functions = require('internal.box.functions')
-local cursor = require('internal.box.cursor')
-local indexes = require('internal.box.index')
+local cursor = require('internal.box.space.cursor')
+local indexes = require('internal.box.space.indexes')
 local failure = require('internal.box.failure')
 
-local triggers = require('internal.box.triggers')
+local triggers = require('internal.box.space.triggers')
 local plain = require('internal.box.plain')
 
 local methods = {}
