@@ -112,9 +112,8 @@ class BoxFunctions:
 
     def _set_hooks(self, arguments: list[Any]) -> None:
         """Call functions of Lua whenever something has changed: their names, and the functions."""
-        names: list[str] = arguments[0]
-        functions: list[Function] = arguments[1:]
-        hooks = dict(zip(names, functions, strict=True))
+        names, *functions = arguments
+        hooks: dict[str, Function] = dict(zip(list[str](names), functions, strict=True))
         self._forget_storage = hooks["storage"]
         self._box.catalog.on_space_change = hooks["space"]
         self._box.catalog.users.on_function_change = hooks["function"]

@@ -52,7 +52,7 @@ local function execute(line)
 end
 
 local function report(fiber, why)
-    if fiber.is_cancelled and why == 'fiber is cancelled' then
+    if fiber.is_cancelled and tostring(why) == 'fiber is cancelled' then
         host.log_write(ERROR, "fiber `sched' has been cancelled")
         host.log_write(ERROR, "fiber `sched': exiting")
         return
