@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from iproto_server.lua.network import Network
 from iproto_server.lua.runtime import Function, Runtime
 from iproto_server.lua.terminal import Terminal
 
@@ -29,6 +30,7 @@ class FiberRuntime(Runtime):
         own: dict[str, Function] = {
             "schedule": self._schedule,
             "set_timer": self._set_timer,
+            **Network(loop, self.call).functions,
             **Terminal(loop, self.call).functions,
         }
         super().__init__({**own, **functions})

@@ -1,0 +1,105 @@
+"""What Lua's sockets need of the event loop: descriptors that are ready, and host names."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import socket
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+Function = Callable[..., Any]
+
+_NUMERIC_HOST: Final = re.compile(rb"[\d.]+|[\da-fA-F:.]*:[\da-fA-F:.]*")
+_NUMERIC_SERVICE: Final = re.compile(rb"\d*")
+
+
+class Network:
+    """Functions of Python for `internal.sockets.descriptors` and `internal.sockets.resolver`.
+
+    Parameters:
+        loop: the event loop.
+        call: calls a function of Lua with arguments.
+
+    Attributes:
+        functions: the functions, by name.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, call: Function) -> None:
+        self._loop = loop
+        self._call = call
+        self._on_ready: Function | None = None
+        self.functions: Mapping[str, Function] = {
+            "on_descriptor_ready": self._set_on_ready,
+            "watch_descriptor": self._watch,
+            "unwatch_descriptor": self._unwatch,
+            "address_of_number": _numeric,
+            "resolve_address": self._resolve,
+        }
+
+    def _set_on_ready(self, function: Function) -> None:
+        self._on_ready = function
+
+    def _watch(self, descriptor: int, writing: bool) -> None:
+        add = self._loop.add_writer if writing else self._loop.add_reader
+        add(descriptor, self._call, self._on_ready, descriptor, writing)
+
+    def _unwatch(self, descriptor: int, writing: bool) -> None:
+        if self._loop.is_closed(): # at the end of the process, when Lua collects its sockets
+            return
+        remove = self._loop.remove_writer if writing else self._loop.remove_reader
+        remove(descriptor)
+
+    def _resolve(
+        self,
+        done: Function,
+        host: bytes | None,
+        service: bytes | None,
+        family: int,
+        kind: int,
+        protocol: int,
+        flags: int,
+    ) -> None:
+        """Find the addresses of a host and a service.
+
+        Parameters:
+            done: called with the values of all addresses, see `_flat`; without any if there are none.
+            host: a name or an address; None is the loopback address, or any with AI_PASSIVE.
+            service: a name or a number.
+            family, kind, protocol, flags: as for getaddrinfo of the operating system.
+        """
+        lookup = self._loop.getaddrinfo(
+            host, service, family=family, type=kind, proto=protocol, flags=flags
+        )
+        task = asyncio.ensure_future(lookup, loop=self._loop)
+        task.add_done_callback(lambda task: self._resolved(done, task))
+
+    def _resolved(self, done: Function, task: asyncio.Task[list[Any]]) -> None:
+        if task.cancelled():
+            return
+        error = task.exception()
+        if error is not None and not isinstance(error, (OSError, UnicodeError)):
+            raise error
+        self._call(done, *(_flat(task.result()) if error is None else ()))
+
+
+def _numeric(
+    host: bytes | None, service: bytes | None, family: int, kind: int, protocol: int, flags: int
+) -> tuple[Any, ...] | None:
+    """The addresses of a number of a host, see `Network`; None if it is a name, which takes time."""
+    if not _NUMERIC_HOST.fullmatch(host or b"::") or not _NUMERIC_SERVICE.fullmatch(service or b""):
+        return None
+    try:
+        return tuple(_flat(socket.getaddrinfo(host, service, family, kind, protocol, flags)))
+    except (OSError, UnicodeError):
+        return ()
+
+
+def _flat(found: list[Any]) -> list[Any]:
+    """Six values for each address: family, type, protocol, canonical name or None, host, and port."""
+    values: list[Any] = []
+    for family, kind, protocol, name, address in found:
+        host, port = address[:2]
+        canonical = name.encode() if name else None
+        values += (int(family), int(kind), protocol, canonical, host.encode(), port)
+    return values
