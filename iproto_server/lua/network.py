@@ -42,10 +42,15 @@ class Network:
 
     def _watch(self, descriptor: int, writing: bool) -> None:
         add = self._loop.add_writer if writing else self._loop.add_reader
-        add(descriptor, self._call, self._on_ready, descriptor, writing)
+        add(descriptor, self._ready, descriptor, writing)
+
+    def _ready(self, descriptor: int, writing: bool) -> None:
+        # Lua's function comes soon after the first descriptor; until then, the event loop asks again.
+        if self._on_ready is not None:
+            self._call(self._on_ready, descriptor, writing)
 
     def _unwatch(self, descriptor: int, writing: bool) -> None:
-        if self._loop.is_closed(): # at the end of the process, when Lua collects its sockets
+        if self._loop.is_closed():  # at the end of the process, when Lua collects its sockets
             return
         remove = self._loop.remove_writer if writing else self._loop.remove_reader
         remove(descriptor)
@@ -68,9 +73,7 @@ class Network:
             service: a name or a number.
             family, kind, protocol, flags: as for getaddrinfo of the operating system.
         """
-        lookup = self._loop.getaddrinfo(
-            host, service, family=family, type=kind, proto=protocol, flags=flags
-        )
+        lookup = self._loop.getaddrinfo(host, service, family=family, type=kind, proto=protocol, flags=flags)
         task = asyncio.ensure_future(lookup, loop=self._loop)
         task.add_done_callback(lambda task: self._resolved(done, task))
 

@@ -83,8 +83,9 @@ class BoxFunctions:
         [row] = rows
         names = self._box.catalog.spaces[FUNC].format.names
         described = {name: row[number] for name, number in names.items() if number < len(row)}
+        shown: dict[str, Any] = {name: described[name] for name in _SHOWN_OF_FUNCTIONS if name in described}
         return {
-            **{name: described[name] for name in _SHOWN_OF_FUNCTIONS if name in described},
+            **shown,
             "setuid": bool(described["setuid"]),
             "is_multikey": bool(described.get("opts", {}).get("is_multikey")),
             "exports": {"lua": "LUA" in described["exports"], "sql": "SQL" in described["exports"]},
@@ -113,7 +114,7 @@ class BoxFunctions:
     def _set_hooks(self, arguments: list[Any]) -> None:
         """Call functions of Lua whenever something has changed: their names, and the functions."""
         names, *functions = arguments
-        hooks: dict[str, Function] = dict(zip(list[str](names), functions, strict=True))
+        hooks: dict[str, Function] = {str(name): each for name, each in zip(names, functions, strict=True)}
         self._forget_storage = hooks["storage"]
         self._box.catalog.on_space_change = hooks["space"]
         self._box.catalog.users.on_function_change = hooks["function"]

@@ -19,6 +19,7 @@ local LEVEL_ERROR = 2                    -- of the log
 local scheduler = {SUSPEND = SUSPEND, first_id = 101, monotonic = monotonic}
 local alive, last_id = {}, scheduler.first_id - 1
 local ready, head, tail, is_scheduled = {}, 1, 0, false
+local outside = {} -- functions that are to run outside of coroutines
 local pool, pooled, nesting = {}, 0, 0
 local armed_at, is_stopped = math.huge, false
 local held -- fibers that are ready, but kept back
@@ -55,17 +56,33 @@ end
 
 -- -- ready fibers --
 
+local function schedule()
+    if is_scheduled then return end
+    is_scheduled = true
+    host.schedule()
+end
+
 local function wake(fiber)
     if fiber.is_ready or fiber.status == 'dead' then return end
     fiber.is_ready = true
     tail = tail + 1
     ready[tail] = fiber
-    if not is_scheduled then
-        is_scheduled = true
-        host.schedule()
-    end
+    schedule()
 end
 scheduler.wake = wake
+
+-- Run a function soon, outside of all coroutines. Only such a function may give functions and tables to Python that are
+-- used later: lupa calls them on the coroutine that has given them, which then waits, or is gone.
+function scheduler.run_outside(call)
+    outside[#outside + 1] = call
+    schedule()
+end
+
+local function run_outside()
+    local calls = outside
+    outside = {}
+    for _, call in ipairs(calls) do call() end
+end
 
 -- -- the end of a fiber --
 
@@ -238,10 +255,15 @@ end
 -- Wait for what a function of Python begins: it is called with a function that takes (true, values …) or (false, error).
 function scheduler.await(begin, ...)
     local fiber, answer = current, nil
-    begin(function(...)
+    local function finish(...)
         answer = {n = select('#', ...), ...}
         wake(fiber)
-    end, ...)
+    end
+    local arguments = {n = select('#', ...), ...}
+    scheduler.run_outside(function()
+        local ok, why = pcall(begin, finish, unpack(arguments, 1, arguments.n))
+        if not ok then finish(false, why) end
+    end)
     while not answer do scheduler.suspend() end
     if not answer[1] then error(answer[2], 0) end
     return unpack(answer, 2, answer.n)
@@ -265,6 +287,7 @@ end
 local function run_rounds()
     local end_at = monotonic() + SECONDS_MAX
     for _ = 1, ROUNDS_MAX do
+        if outside[1] then run_outside() end
         local last = tail
         while head <= last do
             local fiber = ready[head]
@@ -282,8 +305,11 @@ local function run_rounds()
             if head % 64 == 0 and monotonic() > end_at then last = 0 end
         end
         if head > tail then
-            head, tail, is_scheduled = 1, 0, false
-            return false
+            head, tail = 1, 0
+            if not outside[1] then
+                is_scheduled = false
+                return false
+            end
         end
         if monotonic() > end_at then return true end
     end

@@ -1,4 +1,4 @@
--- Bytes that have been received and not read yet. They have absolute places, so that a search goes on where it has ended.
+-- Bytes that have been received and not read yet. Their places are absolute: a search goes on where it has ended.
 local ffi = require('ffi')
 
 ffi.cdef[[

@@ -61,7 +61,7 @@ local function on_ready(fd, writing)
     end
     if not is_wanted then unwatch(fd, event) end
 end
-host.on_descriptor_ready(on_ready)
+scheduler.run_outside(function() host.on_descriptor_ready(on_ready) end)
 
 local function enter(fd, events)
     for _, event in ipairs{READ, WRITE} do
@@ -139,8 +139,8 @@ function descriptors.close(fd)
     return library.iproto_close_socket(fd)
 end
 
--- Close a descriptor that nobody refers to any more. This is called by the garbage collector, even when Lua itself ends,
--- and so it calls no function of Python: a connection that is shut down is ready, which the event loop notices.
+-- Close a descriptor that nobody refers to any more. This is called by the garbage collector, even when Lua itself
+-- ends, and so it calls no function of Python: a connection that is shut down is ready, which the event loop notices.
 function descriptors.abandon(fd)
     if watched[READ][fd] or watched[WRITE][fd] then
         abandoned[fd] = true

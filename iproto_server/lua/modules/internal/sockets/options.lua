@@ -72,7 +72,8 @@ function options.linger(socket, is_on, seconds)
     local fd = descriptor(socket)
     if is_on == nil then
         local value, size = linger_t(), size_t(ffi.sizeof(linger_t))
-        if not outcome(socket, library.iproto_getsockopt(fd, SOL_SOCKET, SO_LINGER, value, size) == 0) then return nil end
+        local is_done = library.iproto_getsockopt(fd, SOL_SOCKET, SO_LINGER, value, size) == 0
+        if not outcome(socket, is_done) then return nil end
         return value.is_on ~= 0, value.seconds
     end
     if seconds == nil then seconds = 0 end

@@ -1,7 +1,7 @@
 -- Addresses of host names.
 --
--- The functions of Python are `address_of_number(host, service, family, type, protocol, flags)`, which answers at once, and
--- `resolve_address(done, …)`, see `network.py`. Neither calls Lua before it has returned: Lua is in a coroutine here.
+-- The functions of Python are `address_of_number(host, service, family, type, protocol, flags)`, which answers at once,
+-- and `resolve_address(done, …)`, see `network.py`.
 local _, host_functions = ...
 local ffi = require('ffi')
 local scheduler = require('internal.fibers.scheduler')
@@ -45,10 +45,14 @@ local function answer_of(timeout, ...)
     if values.n == 0 or values[1] ~= nil then return values end
     local fiber
     fiber, values = scheduler.current(), nil
-    host_functions.resolve_address(function(...)
+    local function finish(...)
         values = packed(...)
         scheduler.wake(fiber)
-    end, ...)
+    end
+    local arguments = packed(...)
+    scheduler.run_outside(function()
+        host_functions.resolve_address(finish, unpack(arguments, 1, arguments.n))
+    end)
     local end_at = timeout and scheduler.monotonic() + timeout
     while not values and not fiber.is_cancelled do
         if not scheduler.suspend(end_at and math.max(end_at - scheduler.monotonic(), 0)) then break end
