@@ -12,15 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from iproto_server.lua.runtime import MODULES
 from iproto_server.testing.logged_process import LoggedProcess
 from tests.programs import REPOSITORY, require_program
 from tests.tools.console.terminal_process import TerminalProcess
 
-pytestmark = [
-    pytest.mark.process,
-    pytest.mark.skipif(not (MODULES / "socket.lua").is_file(), reason="there is no module socket"),
-]
+pytestmark = pytest.mark.process
 
 SCRIPT = """\
 io.stdout:setvbuf('line')

@@ -95,16 +95,6 @@ def test_bad_arguments(ours: OurLua, expression: str, message: str) -> None:
     assert described.endswith(f'{message}"')
 
 
-def test_a_cipher_that_nobody_knows_any_more_is_freed(ours: OurLua) -> None:
-    snippet = "crypto.cipher.aes128.cbc.encrypt.new(('k'):rep(16), ('i'):rep(16)) "
-    ours.run("collectgarbage()")
-    before = len(cipher._running)
-    ours.run(MODULES + snippet)
-    assert len(cipher._running) == before + 1
-    ours.run("collectgarbage() collectgarbage()")
-    assert len(cipher._running) == before
-
-
 def test_a_hash_function_that_openssl_lacks_is_an_error() -> None:
     with pytest.raises(HostError, match="Can't init digest: "):
         digest(b"nosuch", b"text")
