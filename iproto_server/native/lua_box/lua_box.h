@@ -28,6 +28,7 @@ extern LuaAttached lua_attached;
 /* What Lua code has given to these functions: references of the registry. */
 typedef struct {
     int invoke;        /* `lua_invoke` */
+    int trigger;       /* `lua_trigger` */
     int define_format; /* define_format(number, names) */
     int enter;         /* enter(name, arguments …): 1 and results; 2, a code, a message and a type; or 0 and a number */
     int describe_error; /* describe_error(value): a code, a message, a type */
@@ -51,6 +52,7 @@ typedef struct {
 } LuaCall;
 void lua_push_exception(lua_State *lua); /* the pending exception as an error of Lua */
 void lua_push_value(lua_State *lua, PyObject *value); /* of a Tuple, a Raw, or packed bytes */
+uint32_t lua_format(lua_State *lua, PyObject *format); /* its number; Lua code knows its names then */
 int lua_prepare(lua_State *lua, PyObject **value); /* make it one of these; -1 with an exception */
 LuaCall lua_call_begin(lua_State *lua);
 int lua_check_depth(void); /* -1 with an exception: Lua and Python have called each other too often */
@@ -62,10 +64,15 @@ int lua_call_end_rows(const LuaCall *call, PyObject *rows); /* a list, as a tabl
 /* lua_functions.c: functions of Lua for Python. A new reference; NULL with an exception. The same object for the same one. */
 extern PyTypeObject LuaFunction_Type, LuaProcedure_Type; /* the latter: lua_procedure.c */
 PyObject *lua_function_object(lua_State *lua, int place);
+int lua_function_reference(PyObject *function); /* of the registry */
 void lua_push_function(lua_State *lua, PyObject *function);
 int lua_invoke(lua_State *lua);
 /* Call the function `enter` of LuaBoxValues: the results of a call; a number if it waits; NULL with an exception. */
 PyObject *lua_enter(int reference, PyObject *const *args, Py_ssize_t count);
+
+/* lua_triggers.c: call a function of Lua that is a trigger; -1 with an exception */
+int lua_notify(PyObject *trigger, SpaceObject *space, const RowRef *old, const RowRef *row, const char *operation);
+int lua_trigger(lua_State *lua);
 
 /* lua_results.c: the values of Lua from a place of the stack on, as a procedure returns them */
 PyObject *lua_results(lua_State *lua, int place);

@@ -82,12 +82,18 @@ static int keep(lua_State *lua, const char *name)
     return luaL_ref(lua, LUA_REGISTRYINDEX);
 }
 
+static int keep_function(lua_State *lua, lua_CFunction function)
+{
+    lua_pushcclosure(lua, function, 0);
+    return luaL_ref(lua, LUA_REGISTRYINDEX);
+}
+
 /* setup_box(values) */
 static int setup_box(lua_State *lua)
 {
-    lua_pushcclosure(lua, lua_invoke, 0);
     lua_box_values = (LuaBoxValues){
-        .invoke = luaL_ref(lua, LUA_REGISTRYINDEX),
+        .invoke = keep_function(lua, lua_invoke),
+        .trigger = keep_function(lua, lua_trigger),
         .define_format = keep(lua, "define_format"),
         .enter = keep(lua, "enter"),
         .new_error = keep(lua, "new_error"),

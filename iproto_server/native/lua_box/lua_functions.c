@@ -147,6 +147,11 @@ PyObject *lua_function_object(lua_State *lua, int place)
     return (PyObject *)self;
 }
 
+int lua_function_reference(PyObject *function)
+{
+    return ((LuaFunctionObject *)function)->reference;
+}
+
 void lua_push_function(lua_State *lua, PyObject *function)
 {
     lua_rawgeti(lua, LUA_REGISTRYINDEX, ((LuaFunctionObject *)function)->reference);

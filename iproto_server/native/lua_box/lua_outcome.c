@@ -65,12 +65,13 @@ static void define_format(lua_State *lua, uint32_t number, PyObject *format)
         lua_settop(lua, -2); /* of memory: the fields of the tuple have no names then */
 }
 
-static void know_format(lua_State *lua, PyObject *row)
+uint32_t lua_format(lua_State *lua, PyObject *format)
 {
     int is_new;
-    uint32_t number = format_number(((TupleObject *)row)->format, &is_new);
+    uint32_t number = format_number(format, &is_new);
     if (is_new)
-        define_format(lua, number, ((TupleObject *)row)->format);
+        define_format(lua, number, format);
+    return number;
 }
 
 /* -- values -- */
@@ -78,7 +79,7 @@ static void know_format(lua_State *lua, PyObject *row)
 int lua_prepare(lua_State *lua, PyObject **value)
 {
     if (PyObject_TypeCheck(*value, &Tuple_Type)) {
-        know_format(lua, *value);
+        lua_format(lua, ((TupleObject *)*value)->format);
         return 0;
     }
     if (*value == Py_None || PyObject_TypeCheck(*value, &Raw_Type) || Py_TYPE(*value) == &LuaFunction_Type)

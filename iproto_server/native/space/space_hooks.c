@@ -19,15 +19,16 @@ static int succeeded(PyObject *done)
     return done ? 0 : -1;
 }
 
+static const char *const operation_texts[CHANGE_UPSERT + 1] = {
+    [CHANGE_INSERT] = "INSERT", [CHANGE_REPLACE] = "REPLACE", [CHANGE_UPDATE] = "UPDATE",
+    [CHANGE_DELETE] = "DELETE", [CHANGE_UPSERT] = "UPSERT",
+};
+
 static PyObject *operation_name(ChangeKind kind)
 {
     static PyObject *names[CHANGE_UPSERT + 1];
-    static const char *const texts[CHANGE_UPSERT + 1] = {
-        [CHANGE_INSERT] = "INSERT", [CHANGE_REPLACE] = "REPLACE", [CHANGE_UPDATE] = "UPDATE",
-        [CHANGE_DELETE] = "DELETE", [CHANGE_UPSERT] = "UPSERT",
-    };
     if (!names[kind])
-        names[kind] = PyUnicode_InternFromString(texts[kind]);
+        names[kind] = PyUnicode_InternFromString(operation_texts[kind]);
     return names[kind];
 }
 
@@ -246,27 +247,27 @@ static void let_peek(PyObject *row)
         ((TupleObject *)row)->peeks = PEEKS_MAX;
 }
 
+/* Call a trigger of Python with Tuples, or one of Lua with rows as they are, the space's name and the operation. */
+static int notify(Space *space, Change *change, PyObject *trigger)
+{
+    if (Py_TYPE(trigger) == &LuaFunction_Type)
+        return lua_notify(trigger, object_of(space), &change->old, &change->row, operation_texts[change->kind]);
+    PyObject *old = call_old(change), *new = old ? call_row(change) : NULL;
+    if (!new)
+        return -1;
+    let_peek(old);
+    let_peek(new);
+    PyObject *args[] = {NULL, old, new};
+    return succeeded(PyObject_Vectorcall(trigger, args + 1, 2 | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL));
+}
+
 static int after(Space *space, Change *change)
 {
     PyObject *functions = Py_NewRef(object_of(space)->on_replace->functions);
-    PyObject *old = call_old(change), *new = old ? call_row(change) : NULL;
     Py_ssize_t number = 0;
-    int failed = !new;
-    if (new) {
-        let_peek(old);
-        let_peek(new);
-    }
-    PyObject *args[] = {NULL, old, new, NULL, operation_name(change->kind)};
-    for (; !failed && number < PyTuple_GET_SIZE(functions); number += !failed) {
-        PyObject *trigger = PyTuple_GET_ITEM(functions, number);
-        /* Functions of Lua get the space's name and the operation, too. */
-        size_t count = Py_TYPE(trigger) == &LuaFunction_Type ? 4 : 2;
-        if (count == 4 && !args[3] && !(args[3] = PyObject_GetAttrString((PyObject *)object_of(space), "name")))
-            failed = 1;
-        else
-            failed = succeeded(PyObject_Vectorcall(trigger, args + 1, count | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL)) < 0;
-    }
-    Py_XDECREF(args[3]);
+    int failed = 0;
+    for (; !failed && number < PyTuple_GET_SIZE(functions); number += !failed)
+        failed = notify(space, change, PyTuple_GET_ITEM(functions, number)) < 0;
     if (failed) {
         PyObject *type, *error, *traceback;
         PyErr_Fetch(&type, &error, &traceback);
