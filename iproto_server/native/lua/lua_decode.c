@@ -105,6 +105,8 @@ static Position push_sized(lua_State *lua, Position at, Position end, const LuaE
     if (!msgpack_head(at, end, &body, &size, &values))
         return NULL;
     uint8_t first = *at;
+    if (!lua_checkstack(lua, 8))
+        lua_raise_text(lua, "stack overflow");
     if ((first & 0xf0) == 0x90 || first == 0xdc || first == 0xdd)
         return push_array(lua, body, end, values, encoding);
     if ((first & 0xf0) == 0x80 || first == 0xde || first == 0xdf)
@@ -122,8 +124,6 @@ static Position push_sized(lua_State *lua, Position at, Position end, const LuaE
 Position lua_decode_with(lua_State *lua, Position at, Position end, const LuaEncoding *encoding)
 {
     uint8_t first = *at;
-    if (!lua_checkstack(lua, 8))
-        lua_raise_text(lua, "stack overflow");
     if (first < 0x80 || first >= 0xe0) {
         lua_pushnumber(lua, (int8_t)first);
         return at + 1;
@@ -145,7 +145,9 @@ Position lua_decode_with(lua_State *lua, Position at, Position end, const LuaEnc
 
 Position lua_decode(lua_State *lua, Position at, Position end)
 {
-    return lua_decode_with(lua, at, end, lua_msgpack_encoding(lua));
+    /* Numbers and other short values do not depend on options. */
+    int is_short = *at < 0x80 || *at >= 0xe0 || (*at >= 0xca && *at <= 0xd3) || *at == 0xc0 || *at == 0xc2 || *at == 0xc3;
+    return lua_decode_with(lua, at, end, is_short ? NULL : lua_msgpack_encoding(lua));
 }
 
 Position lua_decode_ordered(lua_State *lua, Position at, Position end)

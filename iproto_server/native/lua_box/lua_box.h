@@ -67,8 +67,9 @@ PyObject *lua_function_object(lua_State *lua, int place);
 int lua_function_reference(PyObject *function); /* of the registry */
 void lua_push_function(lua_State *lua, PyObject *function);
 int lua_invoke(lua_State *lua);
-/* Call the function `enter` of LuaBoxValues: the results of a call; a number if it waits; NULL with an exception. */
-PyObject *lua_enter(int reference, PyObject *const *args, Py_ssize_t count);
+/* Call the function `enter` of LuaBoxValues: the results of a call; a number if it waits; NULL with an exception. The first
+ * argument is the name, whose reference is kept in `name`, at first 0. */
+PyObject *lua_enter(int *name, PyObject *const *args, Py_ssize_t count);
 
 /* lua_triggers.c: call a function of Lua that is a trigger; -1 with an exception */
 int lua_notify(PyObject *trigger, SpaceObject *space, const RowRef *old, const RowRef *row, const char *operation);

@@ -14,7 +14,8 @@ static PyObject *known; /* the objects by number, which they do not own: a dict 
 typedef struct {
     PyObject *const *args;
     Py_ssize_t count;
-    int reference, is_entry;
+    int reference;
+    int *entry; /* of a call of a client: the reference of its name, the first argument; 0 before the first call */
     PyObject *result;
 } Invocation;
 
@@ -47,14 +48,30 @@ static int push_arguments(lua_State *lua, PyObject *const *args, Py_ssize_t coun
     return 0;
 }
 
+/* Push the name of a call and its arguments. A text that is kept need not be hashed again. */
+static int push_entry(lua_State *lua, const Invocation *call)
+{
+    if (*call->entry) {
+        lua_rawgeti(lua, LUA_REGISTRYINDEX, *call->entry);
+        return push_arguments(lua, call->args + 1, call->count - 1);
+    }
+    if (push_arguments(lua, call->args, call->count) < 0)
+        return -1;
+    if (call->args[0] != Py_None) {
+        lua_pushvalue(lua, lua_gettop(lua) - (int)call->count + 1);
+        *call->entry = luaL_ref(lua, LUA_REGISTRYINDEX);
+    }
+    return 0;
+}
+
 int lua_invoke(lua_State *lua)
 {
     Invocation *call = lua_touserdata(lua, 1);
     lua_rawgeti(lua, LUA_REGISTRYINDEX, call->reference);
-    if (push_arguments(lua, call->args, call->count) < 0)
+    if (call->entry ? push_entry(lua, call) < 0 : push_arguments(lua, call->args, call->count) < 0)
         return 0;
     lua_call(lua, (int)call->count, LUA_MULTRET);
-    call->result = call->is_entry ? entry_result(lua, 2) : lua_results(lua, 2);
+    call->result = call->entry ? entry_result(lua, 2) : lua_results(lua, 2);
     return 0;
 }
 
@@ -90,14 +107,14 @@ static PyObject *call_lua(Invocation call)
     return call.result;
 }
 
-PyObject *lua_enter(int reference, PyObject *const *args, Py_ssize_t count)
+PyObject *lua_enter(int *name, PyObject *const *args, Py_ssize_t count)
 {
-    return call_lua((Invocation){args, count, reference, 1, NULL});
+    return call_lua((Invocation){args, count, lua_box_values.enter, name, NULL});
 }
 
 static PyObject *function_call(PyObject *self, PyObject *const *args, size_t flags, PyObject *names)
 {
-    return call_lua((Invocation){args, PyVectorcall_NARGS(flags), ((LuaFunctionObject *)self)->reference, 0, NULL});
+    return call_lua((Invocation){args, PyVectorcall_NARGS(flags), ((LuaFunctionObject *)self)->reference, NULL, NULL});
 }
 
 /* -- objects -- */

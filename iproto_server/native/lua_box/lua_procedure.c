@@ -5,6 +5,7 @@ typedef struct {
     PyObject_HEAD
     vectorcallfunc vectorcall;
     PyObject *name, *waits, *packed_arguments;
+    int kept_name; /* a reference of Lua's registry, or 0 */
 } LuaProcedureObject;
 
 enum { PACKED_ARGUMENTS = 32 };
@@ -21,7 +22,7 @@ static PyObject *procedure_call(PyObject *object, PyObject *const *args, size_t 
         return PyErr_NoMemory();
     all[0] = self->name;
     memcpy(all + 1, args + 1, (size_t)(count - 1) * sizeof *all);
-    PyObject *result = lua_enter(lua_box_values.enter, all, count);
+    PyObject *result = lua_enter(&self->kept_name, all, count);
     if (all != few)
         PyMem_Free(all);
     if (result && PyLong_CheckExact(result))
@@ -57,6 +58,15 @@ static PyObject *procedure_new(PyTypeObject *type, PyObject *args, PyObject *nam
 GC_FIELDS(procedure, offsetof(LuaProcedureObject, name), offsetof(LuaProcedureObject, waits),
           offsetof(LuaProcedureObject, packed_arguments))
 
+static void free_procedure(PyObject *object)
+{
+    lua_State *lua = lua_running();
+    int name = ((LuaProcedureObject *)object)->kept_name;
+    if (lua && name)
+        luaL_unref(lua, LUA_REGISTRYINDEX, name);
+    procedure_dealloc(object);
+}
+
 static PyMemberDef procedure_members[] = {
     {"packed_arguments", T_OBJECT_EX, offsetof(LuaProcedureObject, packed_arguments), READONLY,
      "The numbers of arguments that stay packed."},
@@ -75,5 +85,5 @@ PyTypeObject LuaProcedure_Type = {
     .tp_members = procedure_members,
     .tp_traverse = procedure_traverse,
     .tp_clear = procedure_clear,
-    .tp_dealloc = procedure_dealloc,
+    .tp_dealloc = free_procedure,
 };

@@ -90,7 +90,9 @@ end
 local function bury(fiber)
     fiber.status = 'dead'
     alive[fiber.id] = nil
-    for _, each in ipairs(fiber.joiners or {}) do wake(each) end
+    if fiber.joiners then
+        for _, each in ipairs(fiber.joiners) do wake(each) end
+    end
 end
 
 -- Tell the end of a call from outside to where it came from, once.
