@@ -9,6 +9,7 @@ from typing import Any, Final
 from iproto_server.lua.functions import compiled, environment, error_number, log, process
 
 LATER: Final = {
+    "account": "group_effective group_find group_names user_effective user_find user_names",
     "cipher": "cipher_begin cipher_end cipher_free_address cipher_update",
     "decimal_number": (
         "decimal_absolute decimal_add decimal_compare decimal_divide decimal_exponential "
