@@ -2,9 +2,9 @@
 -- may have their names.
 local MISSING = {}
 for name in ([[
-    box.backup buffer console error help help.en_US http.client jit.bc jit.bcsave jit.dis_x64 jit.dis_x86
-    jit.dump jit.p jit.v jit.vmdef jit.zone key_def merger msgpack msgpackffi net.box net.box.lib pickle popen serpent
-    socket swim title xlog
+    box.backup buffer error help help.en_US http.client jit.bc jit.bcsave jit.dis_x64 jit.dis_x86
+    jit.dump jit.p jit.v jit.vmdef jit.zone key_def merger msgpackffi net.box net.box.lib pickle popen serpent
+    swim title xlog
 ]]):gmatch('%S+') do
     MISSING[name] = true
 end
