@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-import re
-import socket
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import asyncio
 
 Function = Callable[..., Any]
-
-_NUMERIC_HOST: Final = re.compile(rb"[\d.]+|[\da-fA-F:.]*:[\da-fA-F:.]*")
-_NUMERIC_SERVICE: Final = re.compile(rb"\d*")
 
 
 class Network:
@@ -33,7 +30,6 @@ class Network:
             "on_descriptor_ready": self._set_on_ready,
             "watch_descriptor": self._watch,
             "unwatch_descriptor": self._unwatch,
-            "address_of_number": _numeric,
             "resolve_address": self._resolve,
         }
 
@@ -68,13 +64,13 @@ class Network:
         """Find the addresses of a host and a service.
 
         Parameters:
-            done: called with the values of all addresses, see `_flat`; without any if there are none.
+            done: called with the values of all addresses, see `functions.address.flat`; without any if there are none.
             host: a name or an address; None is the loopback address, or any with AI_PASSIVE.
             service: a name or a number.
             family, kind, protocol, flags: as for getaddrinfo of the operating system.
         """
         lookup = self._loop.getaddrinfo(host, service, family=family, type=kind, proto=protocol, flags=flags)
-        task = asyncio.ensure_future(lookup, loop=self._loop)
+        task = self._loop.create_task(lookup)
         task.add_done_callback(lambda task: self._resolved(done, task))
 
     def _resolved(self, done: Function, task: asyncio.Task[list[Any]]) -> None:
@@ -83,26 +79,6 @@ class Network:
         error = task.exception()
         if error is not None and not isinstance(error, (OSError, UnicodeError)):
             raise error
-        self._call(done, *(_flat(task.result()) if error is None else ()))
+        from iproto_server.lua.functions.address import flat
 
-
-def _numeric(
-    host: bytes | None, service: bytes | None, family: int, kind: int, protocol: int, flags: int
-) -> tuple[Any, ...] | None:
-    """The addresses of a number of a host, see `Network`; None if it is a name, which takes time."""
-    if not _NUMERIC_HOST.fullmatch(host or b"::") or not _NUMERIC_SERVICE.fullmatch(service or b""):
-        return None
-    try:
-        return tuple(_flat(socket.getaddrinfo(host, service, family, kind, protocol, flags)))
-    except (OSError, UnicodeError):
-        return ()
-
-
-def _flat(found: list[Any]) -> list[Any]:
-    """Six values for each address: family, type, protocol, canonical name or None, host, and port."""
-    values: list[Any] = []
-    for family, kind, protocol, name, address in found:
-        host, port = address[:2]
-        canonical = name.encode() if name else None
-        values += (int(family), int(kind), protocol, canonical, host.encode(), port)
-    return values
+        self._call(done, *(flat(task.result()) if error is None else ()))

@@ -10,6 +10,7 @@ from iproto_server.lua.functions import compiled, environment, error_number, log
 
 LATER: Final = {
     "account": "group_effective group_find group_names user_effective user_find user_names",
+    "address": "address_of_number",
     "cipher": "cipher_begin cipher_end cipher_free_address cipher_update",
     "decimal_number": (
         "decimal_absolute decimal_add decimal_compare decimal_divide decimal_exponential "

@@ -226,6 +226,31 @@ static int tuple_of(lua_State *lua)
     return 1;
 }
 
+/* tuples_of(text, offset, format): a table of tuples of the packed array of rows at an offset from 1 in a text, with the
+ * number of a format; nil if there is no such array */
+static int tuples_of(lua_State *lua)
+{
+    size_t size;
+    uint32_t count, fields;
+    const char *text = lua_tolstring(lua, 1, &size);
+    double offset = lua_tonumber(lua, 2);
+    if (!text || !(offset >= 1 && offset <= (double)size))
+        return 0;
+    Position start = (Position)text + (size_t)offset - 1, end = (Position)text + size;
+    Position at = msgpack_array(start, end, &count), behind;
+    if (!at || !msgpack_skip(start, end))
+        return 0;
+    lua_createtable(lua, (int)count, 0);
+    for (uint32_t place = 1; place <= count; place++, at = behind) {
+        behind = msgpack_skip(at, end);
+        if (!msgpack_array(at, end, &fields))
+            return 0;
+        lua_push_tuple(lua, at, (size_t)(behind - at), (uint32_t)lua_tonumber(lua, 3));
+        lua_rawseti(lua, -2, (int)place);
+    }
+    return 1;
+}
+
 /* tuple_in_order(tuple): the fields, where a map is a table of its keys and values, one behind the other, and
  * extensions are nil */
 static int in_order(lua_State *lua)
@@ -250,5 +275,6 @@ const LuaFunction lua_tuple_functions[] = {
     {"tuple_table", tuple_table},
     {"tuple_transform", tuple_transform_fields},
     {"tuple_update", tuple_update},
+    {"tuples_of", tuples_of},
     {NULL, NULL},
 };

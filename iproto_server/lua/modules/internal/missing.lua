@@ -3,7 +3,7 @@
 local MISSING = {}
 for name in ([[
     box.backup buffer error help help.en_US http.client jit.bc jit.bcsave jit.dis_x64 jit.dis_x86
-    jit.dump jit.p jit.v jit.vmdef jit.zone key_def merger msgpackffi net.box net.box.lib pickle popen serpent
+    jit.dump jit.p jit.v jit.vmdef jit.zone key_def merger msgpackffi net.box.lib pickle popen serpent
     swim title xlog
 ]]):gmatch('%S+') do
     MISSING[name] = true

@@ -1,6 +1,6 @@
 -- Servers, which run a handler in a fiber of its own for each connection.
-local _, host_functions = ...
 local ffi = require('ffi')
+local log = require('log')
 local scheduler = require('internal.fibers.scheduler')
 local constants = require('internal.sockets.constants')
 local addresses = require('internal.sockets.addresses')
@@ -39,7 +39,7 @@ local function pause_after(server, pause)
         streams.wait(server, descriptors.READ)
         return PAUSE_MIN
     end
-    host_functions.log_error(('accept(%s): %s'):format(methods.fd(server), methods.error(server)))
+    log.error('accept(%s): %s', methods.fd(server), methods.error(server))
     scheduler.suspend(pause)
     scheduler.test_cancel()
     return math.min(2 * pause, PAUSE_MAX)
