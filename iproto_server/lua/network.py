@@ -64,7 +64,7 @@ class Network:
         """Find the addresses of a host and a service.
 
         Parameters:
-            done: called with the values of all addresses, see `functions.address.flat`; without any if there are none.
+            done: called with the values of all addresses, see `functions.address.flat`.
             host: a name or an address; None is the loopback address, or any with AI_PASSIVE.
             service: a name or a number.
             family, kind, protocol, flags: as for getaddrinfo of the operating system.

@@ -68,7 +68,8 @@ return state(net.connect('host.invalid:1'))
 return state(net.connect('10.255.255.1:1', {connect_timeout = 0}))
 --- without waiting
 local other = net.connect(ADDRESS, {wait_connected = false})
-return {state(other)}, other:wait_connected(5), {state(other)}, other.opts
+local before = other:is_connected()
+return before, other:wait_connected(5), {state(other)}, other.opts
 --- what is no server
 local server = socket.tcp_server('127.0.0.1', 0, function(client) client:write(('x'):rep(128)) end)
 local other = net.connect('127.0.0.1', server:name().port)
@@ -128,7 +129,8 @@ return try(c.call, c, 'sleep', {5}, {timeout = 0.01}), try(c.call, c, 'echo', {}
 local _, why = pcall(c.call, c, 'sleep', {5}, {timeout = 0.001})
 return type(why), why.code, why.type
 --- odd options
-return try(c.call, c, 'echo', {}, {timeout = 'x'}), try(c.call, c, 'echo', {}, 5), try(c.call, c, 'echo', {1}, {none = 1})
+return try(c.call, c, 'echo', {}, {timeout = 'x'}), try(c.call, c, 'echo', {}, 5),
+    try(c.call, c, 'echo', {1}, {none = 1})
 --- a time for a fiber
 return c:timeout(5) == c, c:call('echo', {1}), try(function() return c:timeout(0.001):call('sleep', {5}) end)
 --- a space
@@ -142,7 +144,8 @@ return text(s:insert{4, 'd'}), text(s:replace{4, 'e'}), try(s.insert, s, {4, 'f'
 local _, why = pcall(s.insert, s, {1, 'x'})
 return type(why), text(why), why.code, why.type
 --- get
-return text(s:get(1)), text(s:get{2}), text(s:get(box.tuple.new{3})), s:get(9), select('#', s:get(9)), try(s.get, s, 'x')
+return text(s:get(1)), text(s:get{2}), text(s:get(box.tuple.new{3})), s:get(9), select('#', s:get(9)),
+    try(s.get, s, 'x')
 --- get several
 return try(s.index.name.get, s.index.name, {})[1]
 --- fields of a row
@@ -168,8 +171,8 @@ return text(s:delete(1)), s:delete(1), try(s.delete, s), rows(s:select())
 return try(s.insert, s, 5), try(s.insert, s), try(s.insert, s, 'x')
 --- an index
 local i = s.index.name
-return rows(i:select('b')), text(i:get('b')), text(i:min()), text(i:max()), text(i:min('b')), text(i:max('b')), i:count(),
-    i:count('b'), s.index.pk:count(2, {iterator = 'GE'}), try(i.delete, i, 'b'), try(i.update, i, 'b', {})
+return rows(i:select('b')), text(i:get('b')), text(i:min()), text(i:max()), text(i:min('b')), text(i:max('b')),
+    i:count(), i:count('b'), s.index.pk:count(2, {iterator = 'GE'}), try(i.delete, i, 'b'), try(i.update, i, 'b', {})
 --- the primary index
 local i = s.index.pk
 return text(i:update(1, {{'=', 2, 'z'}})), text(i:delete(1)), i:min(99), i:count()
@@ -205,8 +208,9 @@ return before, result, future:is_ready(), future:result(), future:wait_result(),
 --- futures of rows
 local function of(method, ...) return s[method](s, ...):wait_result(5) end
 local async = {is_async = true}
-return rows(of('select', {}, async)), text(of('get', 1, async)), of('get', 9, async), text(of('insert', {7, 'x'}, async)),
-    text(of('delete', 7, async)), text(s.index.pk:min({}, async):wait_result(5)), s.index.pk:count({}, async):wait_result(5)
+return rows(of('select', {}, async)), text(of('get', 1, async)), of('get', 9, async),
+    text(of('insert', {7, 'x'}, async)), text(of('delete', 7, async)), text(s.index.pk:min({}, async):wait_result(5)),
+    s.index.pk:count({}, async):wait_result(5)
 --- futures of what fails
 local future = c:call('nothing', {}, {is_async = true})
 local result, why = future:wait_result(5)
@@ -316,8 +320,8 @@ fiber.sleep(0.01)
 return c:ping(), c:call('echo', {1}), (state(c))
 --- calls of version 1.6
 local old = net.connect(ADDRESS, {call_16 = true})
-return rows(old:call('echo', 1, 2)), rows(old:call('echo', {1, 2}, {3})), rows(old:call('echo')), {old:eval('return ...', 1, 2)},
-    try(old.call, old, 'nothing')
+return rows(old:call('echo', 1, 2)), rows(old:call('echo', {1, 2}, {3})), rows(old:call('echo')),
+    {old:eval('return ...', 1, 2)}, try(old.call, old, 'nothing')
 --- the connection to itself
 local own = net.self
 function _G.net_box_echo(...) return ... end
@@ -327,3 +331,18 @@ return own:ping(), own:is_connected(), own:wait_connected(), own:timeout(1) == o
 local own = net.self
 return try(own.call, own, 'nothing'), try(own.eval, own, 'x x'), try(own.eval, own, 'error("no", 0)'), try(own.call),
     try(own.call, own, 'nothing', 5), try(own.eval, own, '1', 5), own.state
+--- a text console
+local server = socket.tcp_server('127.0.0.1', 0, function(client)
+    client:write(('%-63s\n%-63s\n'):format('Tarantool 2.6.0 (Lua console)', "type 'help' for interactive help"))
+    while true do
+        local line = client:read('\n')
+        if not line or line == '' then break end
+        client:write('---\n- ' .. line .. '...\n')
+    end
+end)
+local port = server:name().port
+local console, binary = net.connect('127.0.0.1', port, {console = true}), net.connect('127.0.0.1', port)
+local result = {console:eval('1'), console:eval('2'), console.space, console.protocol, console.peer_uuid, console.call}
+console:close()
+server:close()
+return result, {state(binary)}

@@ -1,5 +1,5 @@
--- A server for connections: at a path, with a user, spaces and functions.
-box.cfg{listen = 'unix/:' .. arg[1], log_level = 1, memtx_memory = 33554432}
+-- A server for connections: at the path in the environment variable SOCKET, with a user, spaces and functions.
+box.cfg{listen = 'unix/:' .. os.getenv('SOCKET'), log_level = 1, memtx_memory = 33554432}
 box.schema.user.create('user', {password = 'secret'})
 box.schema.user.grant('user', 'read,write,execute,create,drop,alter', 'universe')
 local space = box.schema.space.create('test', {

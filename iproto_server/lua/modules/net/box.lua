@@ -14,6 +14,9 @@ local own = require('internal.netbox.own')
 local check = require('internal.netbox.check')
 
 local CONNECT_USAGE = 'usage: connect(uri[, opts] | host, port[, opts])'
+local NO_BUFFERS = 'net.box: there are no buffers, the option buffer is not supported'
+local CONSOLE_IS_DEPRECATED =
+    "Netbox text protocol support is deprecated since 1.10, please use require('console').connect() instead"
 
 local methods = {}
 local metatable = {}
@@ -75,7 +78,7 @@ local function ignore() end
 function methods:_request(method, opts, format, ...)
     local transport, on_push, on_push_ctx = self._transport, ignore, nil
     if opts then
-        if opts.buffer ~= nil then failures.usage('net.box: there are no buffers, the option buffer is not supported') end
+        if opts.buffer ~= nil then failures.usage(NO_BUFFERS) end
         if opts.is_async then
             if opts.on_push or opts.on_push_ctx then
                 error('To handle pushes in an async request use future:pairs()')
@@ -125,7 +128,7 @@ end
 function methods:unprepare(query, parameters, options, opts)
     check.remote(self, 'unprepare')
     if type(query) ~= 'number' then failures.usage('Usage: remote:unprepare(id)') end
-    self:_request('unprepare', opts, nil, query)
+    return (self:_request('unprepare', opts, nil, query))
 end
 
 function methods:reload_schema()
@@ -237,7 +240,7 @@ end
 local function metatable_of(settings)
     local found = {__metatable = false, __serialize = metatable.__serialize, __index = methods}
     if settings.console then
-        log.warn("Netbox text protocol support is deprecated since 1.10, please use require('console').connect() instead")
+        log.warn(CONSOLE_IS_DEPRECATED)
         found.__index = console_methods
     elseif settings.call_16 then
         found.__index = methods_16

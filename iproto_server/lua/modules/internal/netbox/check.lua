@@ -1,7 +1,8 @@
 -- Checks of arguments of connections' methods.
 local failures = require('internal.netbox.failures')
 
-local CALL_USAGE = 'Use remote:call(func_name, {arg1, arg2, ...}, opts) instead of remote:call(func_name, arg1, arg2, ...)'
+local CALL_USAGE =
+    'Use remote:call(func_name, {arg1, arg2, ...}, opts) instead of remote:call(func_name, arg1, arg2, ...)'
 local EVAL_USAGE =
     'Use remote:eval(expression, {arg1, arg2, ...}, opts) instead of remote:eval(expression, arg1, arg2, ...)'
 

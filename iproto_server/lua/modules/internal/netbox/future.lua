@@ -10,8 +10,8 @@ local methods = {}
 local metatable = {__index = methods}
 local future = {}
 
--- Fields of a future: `method` and `format` say how its response is read; `on_push(on_push_ctx, message)` is called for each message that
--- comes before; `owner` has it in its field `requests` by its number `id` until it is answered.
+-- Fields of a future: `method` and `format` say how its response is read; `on_push(on_push_ctx, message)` is called for
+-- each message that comes before; `owner` has it in its field `requests` by its number `id` until it is answered.
 function future.new(fields)
     fields.cond = fiber.cond()
     return setmetatable(fields, metatable)

@@ -9,6 +9,7 @@ local decode = msgpack.decode
 
 local FORMAT_FIRST = 0x40000000 -- numbers of remote spaces' formats; those of local ones are lower
 local NO_FORMAT = 0
+local MORE_THAN_ONE = "Get() doesn't support partial keys and non-unique indexes"
 
 local responses = {}
 local formats, format_count = {}, 0
@@ -74,7 +75,7 @@ local readers = {
 function readers.get(packed, place, format)
     local found = rows(packed, place, format)
     if found[2] then
-        failures.raise(failures.new(failures.codes.MORE_THAN_ONE_TUPLE, 'Get() doesn\'t support partial keys and non-unique indexes'))
+        failures.raise(failures.new(failures.codes.MORE_THAN_ONE_TUPLE, MORE_THAN_ONE))
     end
     return found[1]
 end

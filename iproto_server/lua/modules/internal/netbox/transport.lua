@@ -21,8 +21,8 @@ local metatable = {__index = methods}
 local transport = {}
 
 -- `settings` are options of the connection. `events` are functions that get the owner and what happens:
--- `on_state(owner, state, message)`, `on_greeting(owner, greeting)`, `on_schema(owner, version, spaces, indexes, collations)`.
--- The owner may be gone; then the connection ends.
+-- `on_state(owner, state, message)`, `on_greeting(owner, greeting)`, `on_schema(owner, version, spaces, indexes,
+-- collations)`. The owner may be gone; then the connection ends.
 function transport.new(host, port, settings, owner, events)
     return setmetatable({
         host = host, port = port, settings = settings, owner = setmetatable({owner}, {__mode = 'v'}), events = events,
@@ -247,8 +247,9 @@ local function run(self)
 end
 
 function methods:start()
-    self.fiber = scheduler.new(function()
-        scheduler.current().name = ('%s:%s (net.box)'):format(tostring(self.host or ''), tostring(self.port or ''))
+    scheduler.start(function()
+        self.fiber = scheduler.current()
+        self.fiber.name = ('%s:%s (net.box)'):format(tostring(self.host or ''), tostring(self.port or ''))
         run(self)
     end)
 end

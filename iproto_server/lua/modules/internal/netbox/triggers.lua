@@ -17,8 +17,8 @@ local function is_callable(value)
     return type(value) == 'function' or (type(value) == 'table' and (getmetatable(value) or {}).__call ~= nil)
 end
 
--- Add a trigger, replace an old one, or remove it if there is no new one; then the old one is returned. Returns the list
--- without arguments.
+-- Add a trigger, replace an old one, or remove it if there is no new one; the last two return the old one. Returns the
+-- list without arguments.
 function methods:set(new, old)
     if new == nil and old == nil then return {unpack(self.list)} end
     if new ~= nil and not is_callable(new) then error(('Usage: %s(callable)'):format(self.name)) end
