@@ -334,8 +334,9 @@ return try(own.call, own, 'nothing'), try(own.eval, own, 'x x'), try(own.eval, o
 --- a text console
 local server = socket.tcp_server('127.0.0.1', 0, function(client)
     client:write(('%-63s\n%-63s\n'):format('Tarantool 2.6.0 (Lua console)', "type 'help' for interactive help"))
+    if client:read('\n') == 'require("console").delimiter("$EOF$")\n' then client:write('---\n...\n') end
     while true do
-        local line = client:read('\n')
+        local line = client:read('$EOF$\n')
         if not line or line == '' then break end
         client:write('---\n- ' .. line .. '...\n')
     end

@@ -1,5 +1,5 @@
 -- Errors of net.box.
-local errors = require('internal.box.error')
+local errors = require('internal.box.values.error')
 
 local failures = {}
 

@@ -19,6 +19,7 @@ local FRAME_MAX = 2 ^ 31 -- bytes
 local ROOM = 16384
 local PEER_CLOSED, INVALID_GREETING = 'Peer closed', 'Invalid greeting'
 local CONSOLE_END = '\n...\n'
+local NO_UUID = '00000000-0000-0000-0000-000000000000'
 
 local const_char_pointer = ffi.typeof('const char *')
 
@@ -53,7 +54,7 @@ local function parse_greeting(text)
     local major, minor, patch = number:match('^(%d+)%.(%d+)%.?(%d*)')
     if not major then return nil end
     return {
-        protocol = protocol:sub(2, -2), uuid = uuid,
+        protocol = protocol:sub(2, -2), uuid = uuid ~= '' and uuid or NO_UUID,
         version_id = bit.bor(bit.lshift(major, 16), bit.lshift(minor, 8), tonumber(patch) or 0),
         salt = digest.base64_decode(text:sub(65, 108)):sub(1, 20),
     }

@@ -1,7 +1,7 @@
 -- Responses of IPROTO as values.
 local msgpack = require('msgpack')
 local native = require('internal.native')
-local tuples = require('internal.box.tuple')
+local tuples = require('internal.box.values.tuple')
 local codes = require('internal.netbox.codes')
 local failures = require('internal.netbox.failures')
 

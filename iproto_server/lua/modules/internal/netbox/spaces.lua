@@ -1,5 +1,5 @@
 -- Spaces and indexes of a server as objects of a connection.
-local cursor = require('internal.box.cursor')
+local cursor = require('internal.box.space.cursor')
 local codes = require('internal.netbox.codes')
 local failures = require('internal.netbox.failures')
 local responses = require('internal.netbox.responses')

@@ -14,6 +14,8 @@ local CONNECT_TIMEOUT = 10
 local PAUSE_FACTOR, PAUSE_GROWTH_MAX = 1.5, 10 -- of pauses between attempts, and how often the first one the longest is
 local CLOSED_MESSAGE = 'Connection closed'
 local BINARY, CONSOLE = 'Binary', 'Lua console'
+-- Of text consoles: the end of lines, and the answer without values.
+local DELIMITER, CONSOLE_DONE = '$EOF$', '---\n...\n'
 local IS_FINAL = {closed = true, error = true}
 
 local methods = {}
@@ -103,7 +105,7 @@ function methods:perform_line(timeout, line)
     self.last_sync = sync
     local request = future.new{id = sync, owner = self}
     self.requests[sync] = request
-    self.link:send(line .. '\n')
+    self.link:send(line .. DELIMITER .. '\n')
     return request:wait_result(timeout and math.max(timeout, 0))
 end
 
@@ -186,6 +188,9 @@ end
 
 -- Hand answers of a text console to requests, in their order.
 local function receive_texts(self)
+    self.link:send(('require("console").delimiter("%s")\n'):format(DELIMITER))
+    local answer, reason = self.link:receive_text()
+    if answer ~= CONSOLE_DONE then return reason or 'Unexpected response' end
     self:set_state('active')
     local first = 1
     while true do
