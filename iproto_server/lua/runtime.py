@@ -102,8 +102,14 @@ class Runtime:
         return self.call(self._require, name.encode())
 
     def text(self, value: object) -> str:
-        """Return a value as Lua's `tostring` shows it; bytes that are no UTF-8 are replaced."""
-        shown = self.call(self._tostring, value)
+        """Return a value as Lua's `tostring` shows it; bytes that are no UTF-8 are replaced.
+
+        A value whose `__tostring` fails is described by that error.
+        """
+        try:
+            shown = self.call(self._tostring, value)
+        except RuntimeError as error:
+            return f"a value without a text: {error}"
         return shown.decode("utf-8", "replace") if isinstance(shown, bytes) else str(shown)
 
     def call(self, function: Function, *arguments: object) -> Any:

@@ -115,6 +115,42 @@ SNIPPETS = {
         " coroutine.yield(1) end) coroutine.yield(inner()) end) return outer()"
     ),
     "an error in a coroutine": ("return pcall(coroutine.wrap(function() fiber.yield() error({1}) end))"),
+    "a text as an error in a wrapped coroutine": (
+        "local f = coroutine.wrap(function() fiber.yield() error('x') end) local r = f() return r"
+    ),
+    "a coroutine that waits in another fiber": (
+        "local co = coroutine.create(function() fiber.sleep(0.01) return 1 end) local r "
+        "fiber.create(function() r = {coroutine.resume(co)} end) local s = coroutine.status(co) "
+        "local t = {coroutine.resume(co)} fiber.sleep(0.02) return s, t, r"
+    ),
+    "a yield outside of coroutines": (
+        "local r fiber.create(function() r = {pcall(coroutine.yield, 1)} end) return r"
+    ),
+    "resume no coroutine": "local r = coroutine.resume(5) return r",
+    "wrap no function": "local r = coroutine.wrap(5) return r",
+    "the status of no coroutine": "local r = coroutine.status(5) return r",
+    "a deep nesting of coroutines": (
+        "local function f(n) return n == 0 and 'end' or coroutine.wrap(f)(n - 1) .. '' end return f(1000)"
+    ),
+    # errors
+    "the error of a cancelled fiber": (
+        "local e local f = fiber.create(function() e = select(2, pcall(fiber.sleep, 10)) end) f:cancel() "
+        "fiber.sleep(0) return type(e), e.type, e.code, e.message"
+    ),
+    "a text as an error that is joined": (
+        "local f = fiber.new(function() error('x') end) f:set_joinable(true) local ok, e = f:join() "
+        "return ok, type(e), e.type, e.message"
+    ),
+    "a table as an error that is joined": (
+        "local f = fiber.new(function() error({1}) end) f:set_joinable(true) local ok, e = f:join() "
+        "return ok, type(e), e.message:match('^table: ')"
+    ),
+    # times
+    "times that are not measured": "return fiber.top()",
+    "times of fibers": (
+        "fiber.top_enable() local t = fiber.top() fiber.top_disable() local _, times = next(t.cpu) "
+        "return type(times.instant), type(times.average), type(times.time), t.cpu_misses"
+    ),
     # conditions
     "a condition": "local c = fiber.cond() return type(c), text(c), c:signal(), c:broadcast()",
     "a condition nobody signals": "return fiber.cond():wait(0.01)",

@@ -34,6 +34,11 @@ def comparable(described: str) -> str:
     return "".join(sorted(described)) if _TABLE_AS_KEY.search(described) else described
 
 
+def described(lua: OurLua | TarantoolLua, snippet: str) -> str:
+    """Run a snippet. Returns its description without what differs between implementations."""
+    return comparable(lua.run(snippet))
+
+
 def assert_alike(ours: OurLua, real: TarantoolLua, snippet: str) -> None:
     """Assert that a snippet does the same in both."""
     assert comparable(ours.run(snippet)) == comparable(real.run(snippet)), snippet

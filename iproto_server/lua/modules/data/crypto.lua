@@ -110,9 +110,11 @@ local MODES = {ecb = 0, cbc = 1, cfb = 2, ofb = 3}
 
 local function fail(message) error(errors.new_error(0, message, 'CryptoError'), 0) end
 
+local free_t = ffi.typeof('void (*)(void *)') -- each declaration of it would be one more type
+
 -- The context of a running cipher. OpenSSL frees it when nobody knows it any more, even when Python has ended.
 local function owned(address)
-    return ffi.gc(ffi.cast('void *', address), ffi.cast('void (*)(void *)', host.cipher_free_address()))
+    return ffi.gc(ffi.cast('void *', address), ffi.cast(free_t, host.cipher_free_address()))
 end
 
 local function address_of(context) return tonumber(ffi.cast('uintptr_t', context)) end

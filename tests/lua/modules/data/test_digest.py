@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import ctypes
+import subprocess
+import sys
+
 import pytest
 
 from iproto_server.lua.errors import HostError
 from iproto_server.lua.functions import cipher
 from iproto_server.lua.functions.digest import digest, keyed_digest
+from iproto_server.lua.runtime import Runtime
 from tests.lua.modules.alike import assert_alike
 from tests.lua.snippets import OurLua, TarantoolLua
 
@@ -93,6 +98,26 @@ def test_bad_arguments(ours: OurLua, expression: str, message: str) -> None:
     described = ours.run(f"{MODULES} return {expression}")
     assert described.startswith("error ")
     assert described.endswith(f'{message}"')
+
+
+def test_a_cipher_that_nobody_knows_any_more_is_freed() -> None:
+    freed = []
+    free = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(freed.append)
+    runtime = Runtime({"cipher_free_address": lambda: ctypes.cast(free, ctypes.c_void_p).value})
+    snippet = b"require('crypto').cipher.aes128.cbc.encrypt.new(('k'):rep(16), ('i'):rep(16))"
+    runtime.call(runtime.load(snippet, b"=made"))
+    runtime.call(runtime.load(b"collectgarbage() collectgarbage()", b"=collected"))
+    assert len(freed) == 1
+
+
+def test_a_process_ends_with_a_cipher_that_runs() -> None:
+    program = (
+        "from iproto_server.lua.runtime import Runtime\n"
+        "runtime = Runtime()\n"
+        "text = b\"X = require('crypto').cipher.aes128.cbc.encrypt.new(('k'):rep(16), ('i'):rep(16))\"\n"
+        "runtime.call(runtime.load(text, b'=text'))\n"
+    )
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
 
 
 def test_a_hash_function_that_openssl_lacks_is_an_error() -> None:

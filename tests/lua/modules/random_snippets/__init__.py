@@ -20,6 +20,7 @@ SNIPPETS: Mapping[str, Callable[[Random], str]] = {
     "errno": calls.errno_snippet,
     "fio": files_snippet,
     "fun": fun_snippet,
+    "gsub": calls.gsub_snippet,
     "json": json_snippet,
     "os": calls.os_snippet,
     "string": calls.string_snippet,

@@ -101,6 +101,30 @@ def string_snippet(random: Random) -> str:
     return _returned(random, f"string.{name}({arguments})")
 
 
+_PATTERNS = (
+    *(".", "a", "b*", "a-", "%w+", "^a", "()", "(a)(b?)", "%f[a]", "[ab]*", "$", "a$", "", "(", "%", "[a"),
+    *("(.)%1", ".-", "a?", "^", "^b*", "%b()"),
+)
+_REPLACEMENTS = (
+    "function(c) return '<' .. c .. '>' end",
+    "function() end",
+    "function(...) return select('#', ...) end",
+    "function(_, b) return b end",
+    "function() return {} end",
+    "string.upper",
+    "'%0%0'",
+    "{a = 'x', b = false}",
+)
+
+
+def gsub_snippet(random: Random) -> str:
+    text = "".join(random.choices("ab() c", k=random.randint(0, 6)))
+    pattern = "".join(random.choices(_PATTERNS, k=random.choice((1, 1, 2))))
+    limit = random.choice(("", "", ", 1", ", '2'", ", -1", ", {}"))
+    call = f"string.gsub('{text}', '{pattern}', {random.choice(_REPLACEMENTS)}{limit})"
+    return _returned(random, call)
+
+
 def utf8_snippet(random: Random) -> str:
     name, arguments = _call(random, _UTF8)
     return _returned(random, f"utf8.{name}({arguments})")

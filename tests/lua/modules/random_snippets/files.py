@@ -126,7 +126,7 @@ _CALLS: tuple[Callable[[Random], str], ...] = (
     lambda random: f"(fio.lstat({_path(random)}) or {{}}).size",
     lambda random: f"fio.abspath({_path(random)})",
     lambda random: f"fio.dirname({_path(random)})",
-    lambda random: f"fio.basename({_path(random)}{random.choice(('', ', ' + _target(random)))})",
+    lambda random: f"fio.basename({_target(random)}{random.choice(('', ', ' + _target(random)))})",
     lambda random: f"fio.pathjoin({', '.join(_path(random) for _ in range(random.randint(0, 4)))})",
     lambda random: f"fio.umask({random.choice(('', '18', '63'))})",
 )

@@ -139,6 +139,8 @@ local function define_strip(name, left, right)
     end
 end
 
+string.gsub = require('internal.extensions.gsub')
+
 define_strip('strip', true, true)
 define_strip('lstrip', true, false)
 define_strip('rstrip', false, true)

@@ -5,21 +5,37 @@ local SUSPEND, current = scheduler.SUSPEND, scheduler.current
 local create, resume, running = coroutine.create, coroutine.resume, coroutine.running
 local status, yield = coroutine.status, coroutine.yield
 
+local NESTING_MAX = 10000 -- coroutines that resume each other, on the stack of C
+
 -- Coroutines in which a fiber waits.
 local waiting = setmetatable({}, {__mode = 'k'})
+
+local nesting = 0
+
+local function returned(...)
+    nesting = nesting - 1
+    return ...
+end
+
+-- `resume` in coroutines that are not too many for the stack of C.
+local function resume_nested(thread, ...)
+    if nesting >= NESTING_MAX then return false, 'C stack overflow' end
+    nesting = nesting + 1
+    return returned(resume(thread, ...))
+end
 
 local function passed(thread, ok, what, ...)
     if not ok or what ~= SUSPEND then return ok, what, ... end
     waiting[thread] = true
     yield(SUSPEND)
     waiting[thread] = nil
-    return passed(thread, resume(thread))
+    return passed(thread, resume_nested(thread))
 end
 
 function coroutine.resume(thread, ...)
     if type(thread) ~= 'thread' then argument.refuse(1, 'coroutine expected') end
     if waiting[thread] then return false, 'cannot resume running coroutine' end
-    return passed(thread, resume(thread, ...))
+    return passed(thread, resume_nested(thread, ...))
 end
 
 local function unwrapped(ok, ...)
@@ -32,7 +48,7 @@ function coroutine.wrap(call)
     local thread = create(call)
     return function(...)
         if waiting[thread] then error('cannot resume running coroutine', 2) end
-        return unwrapped(passed(thread, resume(thread, ...)))
+        return unwrapped(passed(thread, resume_nested(thread, ...)))
     end
 end
 
