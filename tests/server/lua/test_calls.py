@@ -170,3 +170,20 @@ class TestSessions:
         ended = "for _, name in ipairs(disconnected) do if name == ... then return true end end return false"
         while list(client.eval(ended, f"session {number}")) != [True]:
             pass
+
+
+class TestDurability:
+    def test_of_answered_calls(self, tmp_path: Path) -> None:
+        """Rows of a call that was answered outlive the process."""
+        server = RunningServer(tmp_path, [str(APPLICATION)], ["--wal-mode", "write"])
+        client = connected(server)
+        for number in range(100):
+            client.call("jobs.add", number, "data")
+        server.kill()
+        with RunningServer(tmp_path, [str(APPLICATION)]) as again:
+            client = connected(again)
+            assert list(client.eval("return box.space.jobs:len(), box.space.jobs:get(99)")) == [
+                100,
+                [99, "data"],
+            ]
+            client.close()
