@@ -101,7 +101,7 @@ def test_bad_arguments(ours: OurLua, expression: str, message: str) -> None:
 
 
 def test_a_cipher_that_nobody_knows_any_more_is_freed() -> None:
-    freed = []
+    freed: list[int] = []
     free = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(freed.append)
     runtime = Runtime({"cipher_free_address": lambda: ctypes.cast(free, ctypes.c_void_p).value})
     snippet = b"require('crypto').cipher.aes128.cbc.encrypt.new(('k'):rep(16), ('i'):rep(16))"
