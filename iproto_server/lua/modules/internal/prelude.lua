@@ -13,11 +13,13 @@ for name, call in pairs(host_functions) do
 end
 
 -- The first loader finds these modules, too, so that `package.loaders` has as many as Tarantool's.
+host.builtin = {} -- the names of those that were asked for
 local preloaded = package.loaders[1]
 package.loaders[1] = function(name)
     local found = preloaded(name)
     local text = type(found) ~= 'function' and module_text(name)
     if not text then return found end
+    host.builtin[name] = true
     local chunk = assert(loadstring(text, '@builtin/' .. name .. '.lua'))
     return function() return chunk(name, host) end
 end

@@ -1,6 +1,7 @@
 -- package.reload: runs the file that has required this module again, with modules that were loaded since loaded again.
 --
 -- `package.reload.count` is the number of the load, from 1 on. Source: the tutorial's chapter "Hot code reloading".
+local _, host = ...
 local log = require('log')
 
 -- The path of the file that has required this module.
@@ -24,7 +25,7 @@ local reload = {count = 1}
 local function unload()
     local names = {}
     for name in pairs(package.loaded) do
-        if not preloaded[name] then names[#names + 1] = name end
+        if not preloaded[name] and not host.builtin[name] then names[#names + 1] = name end
     end
     table.sort(names)
     for _, name in ipairs(names) do package.loaded[name] = nil end
