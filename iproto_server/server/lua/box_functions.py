@@ -120,6 +120,12 @@ class BoxFunctions:
         self._box.catalog.users.on_function_change = hooks["function"]
         self._box.watch("box.status", lambda key, value: hooks["read_only"]())
 
+    def remove_hooks(self) -> None:
+        """Call no functions of Lua any more."""
+        self._forget_storage = lambda session_id: None
+        self._box.catalog.on_space_change = lambda space_id: None
+        self._box.catalog.users.on_function_change = lambda name: None
+
     def _keep_storage(self, arguments: list[Any]) -> bool:
         """Let Lua code forget the storage of a session at its end. Returns whether the session is open."""
         session_id = arguments[0]

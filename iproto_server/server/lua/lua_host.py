@@ -10,7 +10,7 @@ from iproto_server.app import Procedure
 from iproto_server.box import Box, Waiter
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.lua.fibers import FiberRuntime
-from iproto_server.native._native import LuaProcedure, lua_attach
+from iproto_server.native._native import LuaProcedure, lua_attach, lua_detach
 from iproto_server.server.lua.box_functions import BoxFunctions
 from iproto_server.server.requests.call import Calls
 
@@ -41,6 +41,13 @@ class LuaHost:
         self._functions = BoxFunctions(box)
         lua_attach(box, self._functions.ask, self._finished)
         self._runtime.require("internal.box.hooks")
+
+    def detach(self) -> None:
+        """Let Lua code use the box no more, since the server has stopped. Compiled code forgets this LuaJIT."""
+        if self._box is not None:
+            self._functions.remove_hooks()
+            lua_detach()
+            self._box = None
 
     def serve(self, calls: Calls) -> None:
         """Let clients call functions of Lua, and evaluate texts."""

@@ -113,3 +113,4 @@ class LuaServer:
         """Stop the server, if it runs."""
         if self.server is not None:
             await self.server.stop()
+            self._host.detach()
