@@ -43,7 +43,7 @@ class LuaHost:
         self._runtime.require("internal.box.hooks")
 
     def detach(self) -> None:
-        """Let Lua code use the box no more, since the server has stopped. Compiled code forgets this LuaJIT."""
+        """Let Lua code use the box no more, since the server has stopped."""
         if self._box is not None:
             self._functions.remove_hooks()
             lua_detach()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -45,52 +46,104 @@ def run_lua(
     texts = [(path, Path(path).read_bytes()) for path in scripts]
     loop = uvloop.new_event_loop()
     try:
-        runtime = FiberRuntime(loop, server_functions(lambda: server))
-        server = LuaServer(loop, runtime, configured, applications)
-        runtime.require("internal.box.load")
-        return loop.run_until_complete(_serve(server, runtime, texts, manager))
+        return loop.run_until_complete(LuaProcess(loop, configured, applications, manager).run(texts))
     finally:
         loop.close()
 
 
-async def _serve(
-    server: LuaServer, runtime: FiberRuntime, texts: Sequence[tuple[str, bytes]], manager: ServiceManager
-) -> int:
-    stopped = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in STOP_SIGNALS:
-        loop.add_signal_handler(number, stopped.set)
-    waiting = loop.create_task(stopped.wait())
-    status = 0
-    for path, text in texts:
+class LuaProcess:
+    """A process that runs files of Lua, and serves until it is asked to stop.
+
+    Parameters:
+        loop: the event loop.
+        configured, applications, manager: see `run_lua`.
+    """
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        configured: Callable[[Config], Config],
+        applications: Sequence[Application],
+        manager: ServiceManager,
+    ) -> None:
+        self._loop = loop
+        self._manager = manager
+        self._ended: asyncio.Future[int] = loop.create_future()
+        self._is_asked_to_stop = False
+        functions = {
+            "program_end": self._end,
+            "program_end_at_once": lambda status: os._exit(int(status) & 0xFF),
+            "program_is_terminal": os.isatty,
+        }
+        self._runtime = FiberRuntime(loop, {**server_functions(lambda: self._server), **functions})
+        self._server = LuaServer(loop, self._runtime, configured, applications)
+        self._runtime.require("internal.box.load")
+        self._begin_shutdown: Callable[..., object] = self._runtime.require("internal.program.shutdown")[
+            b"begin"
+        ]
+
+    def _end(self, status: float) -> None:
+        """End the process: after the hooks of a stop, or because Lua code has called `os.exit`."""
+        if not self._ended.done():
+            self._ended.set_result(int(status) & 0xFF)
+
+    def _stop(self) -> None:
+        """Begin to stop; a second signal does not wait."""
+        if self._is_asked_to_stop:
+            logger.warning("second stop signal: stopping without waiting")
+            self._server.stop_waiting()
+            self._end(0)
+        self._is_asked_to_stop = True
+        self._runtime.call(self._begin_shutdown, 0)
+
+    async def run(self, texts: Sequence[tuple[str, bytes]]) -> int:
+        """Run the files, and serve.
+
+        Parameters:
+            texts: their paths and contents.
+
+        Returns:
+            The exit status.
+        """
+        for number in STOP_SIGNALS:
+            self._loop.add_signal_handler(number, self._stop)
+        for path, text in texts:
+            why = await self._run_file(path, text)
+            if why is not None:
+                print(f"LuajitError: {why}\nfatal error, exiting the event loop", file=sys.stderr)
+                self._end(1)
+        if not self._ended.done():
+            await self._serve()
+        status = await self._ended
+        logger.info("stopping")
+        if self._server.server is not None:
+            self._manager.stopping(self._server.server.config.stop_timeout + END_GRACE)
+        await self._server.stop()
+        return status
+
+    async def _run_file(self, path: str, text: bytes) -> str | None:
+        """Run a file to its end, or to that of the process. Returns the text of its error."""
+        if self._ended.done():
+            return None
         try:
-            chunk = runtime.load(_without_shebang(text), b"@" + path.encode())
-            script = loop.create_task(run(runtime, chunk))
+            chunk = self._runtime.load(_without_shebang(text), b"@" + path.encode())
         except SyntaxError as error:
-            print(f"LuajitError: {error}", file=sys.stderr)
-            status = 1
-            break
-        await asyncio.wait((script, waiting), return_when=asyncio.FIRST_COMPLETED)
-        if stopped.is_set():
-            break
+            return str(error)
+        script = self._loop.create_task(run(self._runtime, chunk))
+        await asyncio.wait((script, self._ended), return_when=asyncio.FIRST_COMPLETED)
+        if not script.done():
+            script.cancel()
+            return None
         failure = script.exception()
-        if failure is not None:
-            print(f"LuajitError: {failure}\nfatal error, exiting the event loop", file=sys.stderr)
-            status = 1
-            break
-    if not status and not stopped.is_set():
-        if server.server is None:
-            await server.start({})
-        assert server.server is not None
-        manager.ready(server.server.describe)
+        return None if failure is None else str(failure)
+
+    async def _serve(self) -> None:
+        """Say that the server is ready; without a call of `box.cfg` it is started first."""
+        if self._server.server is None:
+            await self._server.start({})
+        assert self._server.server is not None
+        self._manager.ready(self._server.server.describe)
         logger.info("ready to accept requests")
-        await stopped.wait()
-    logger.info("stopping")
-    if server.server is not None:
-        manager.stopping(server.server.config.stop_timeout + END_GRACE)
-    await server.stop()
-    waiting.cancel()
-    return status
 
 
 def _without_shebang(text: bytes) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import logging
 import os
 from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -101,13 +102,25 @@ class LuaServer:
         """
         config = self._configured(with_box_cfg(Config(listen=(), guest="none"), options or {}))
         if str(config.work_dir) != ".":
+            # As in Tarantool, Lua code finds its files there.
+            config = dataclasses.replace(config, work_dir=config.work_dir.absolute())
             config.work_dir.mkdir(parents=True, exist_ok=True)
             os.chdir(config.work_dir)
         server = Server(config, self._applications, lua=self._host.serve)
         server.open(self._loop)
         self._host.attach(server.box)
-        await server.start()
+        try:
+            await server.start()
+        except BaseException:
+            self._host.detach()
+            server.undo_start()
+            raise
         self.server = server
+
+    def stop_waiting(self) -> None:
+        """Let the current or next stop wait for nothing."""
+        if self.server is not None:
+            self.server.stop_waiting()
 
     async def stop(self) -> None:
         """Stop the server, if it runs."""

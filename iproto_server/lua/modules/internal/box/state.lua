@@ -2,6 +2,7 @@
 --
 -- Source: Tarantool reference, "Submodule box.info", "Submodule box.stat", "Submodule box.ctl".
 local functions = require('internal.box.functions')
+local triggers = require('internal.box.space.triggers')
 local plain = require('internal.box.plain')
 local conditions = require('internal.fibers.condition')
 local failure = require('internal.box.failure')
@@ -24,6 +25,24 @@ local function live(name, more)
 end
 
 local ctl = {}
+
+-- Set, replace or delete a function that runs before the process ends. Returns the functions without arguments.
+function ctl.on_shutdown(new, old)
+    local hooks = require('internal.program.shutdown').hooks
+    if new == nil and old == nil then return table.copy(hooks) end
+    triggers.check(new, old)
+    if old == nil then
+        table.insert(hooks, 1, new)
+        return new
+    end
+    for place, hook in ipairs(hooks) do
+        if hook == old then
+            if new == nil then table.remove(hooks, place) else hooks[place] = new end
+            return new
+        end
+    end
+    error('trigger reset: Trigger is not found', 0)
+end
 
 local changed = conditions.new()
 

@@ -14,12 +14,17 @@ local function set(ok, ...)
     error(tostring((...)), 0) -- Tarantool's error is a text
 end
 
--- Set, replace or delete a trigger by a function of Python, which gets these arguments; the list of triggers without any.
-function triggers.set(ask, new, old)
-    if new == nil and old == nil then return oldest_first(ask()) end
+-- Raise an error unless these are functions or nil.
+function triggers.check(new, old)
     if (new ~= nil and type(new) ~= 'function') or (old ~= nil and type(old) ~= 'function') then
         error('trigger reset: incorrect arguments', 0)
     end
+end
+
+-- Set, replace or delete a trigger by a function of Python, which gets these arguments; the list of triggers without any.
+function triggers.set(ask, new, old)
+    if new == nil and old == nil then return oldest_first(ask()) end
+    triggers.check(new, old)
     return set(pcall(ask, new, old))
 end
 
