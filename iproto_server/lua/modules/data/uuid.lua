@@ -93,8 +93,6 @@ ffi.metatype(uuid_t, {
 })
 require('internal.serial.serializer').add_scalar(uuid_t, tostring)
 
-require('internal.serial.serializer').add_scalar(uuid_t, tostring)
-
 local constants = ffi.new('const struct tt_uuid[1]')
 
 return setmetatable({

@@ -1,8 +1,8 @@
--- The scheduler of fibers. A fiber is a coroutine that yields SUSPEND to wait; the event loop of Python calls `run_ready`
--- for fibers that are ready, and `run_timers` when a time has come.
+-- The scheduler of fibers. A fiber is a coroutine that yields SUSPEND to wait; the event loop of Python calls
+-- `run_ready` for fibers that are ready, and `run_timers` when a time has come.
 --
--- The functions of Python are `schedule()`, which has `run_ready` called soon; `set_timer(seconds)`, which has `run_timers`
--- called after that time, in place of an earlier setting; and `log_write`.
+-- The functions of Python are `schedule()`, which has `run_ready` called soon; `set_timer(seconds)`, which has
+-- `run_timers` called after that time, in place of an earlier setting; and `log_write`.
 local _, host = ...
 local timers = require('internal.fibers.timers')
 local error_report = require('internal.error_report')
@@ -204,8 +204,8 @@ function scheduler.start(call, ...)
     return fiber
 end
 
--- A fiber that starts at once for a call from outside. Returns it and, if it has ended, true, and true and results or false
--- and an error. If it has not, `on_end` is called at its end with it, and with these.
+-- A fiber that starts at once for a call from outside. Returns it and, if it has ended, true, and true and results or
+-- false and an error. If it has not, `on_end` is called at its end with it, and with these.
 function scheduler.call(on_end, call, ...)
     local fiber = new(call)
     fiber.on_end = on_end
@@ -254,7 +254,8 @@ function scheduler.yield()
     fiber.is_yielding = nil
 end
 
--- Wait for what a function of Python begins: it is called with a function that takes (true, values …) or (false, error).
+-- Wait for what a function of Python begins. It is called with a function that takes (true, values …) or
+-- (false, error).
 function scheduler.await(begin, ...)
     local fiber, answer = current, nil
     local function finish(...)

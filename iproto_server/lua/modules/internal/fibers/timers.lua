@@ -1,5 +1,5 @@
--- A binary heap of fibers that wait for a time, the earliest first. A fiber is in it once at most: its field `timer` is its
--- place, and `wake_at` its time.
+-- A binary heap of fibers that wait for a time, the earliest first. A fiber is in it once at most: its field `timer` is
+-- its place, and `wake_at` its time.
 local heap, size = {}, 0
 
 local function put(fiber, place)

@@ -41,7 +41,8 @@ end
 local function checked_size(value, method, usage)
     local number = type(value) ~= 'string' and tonumber(value)
     if not number or number < 0 then
-        error(('fio: %s: the size must be a number of bytes, not %s; usage: %s'):format(method, tostring(value), usage), 3)
+        local wrong = 'fio: %s: the size must be a number of bytes, not %s; usage: %s'
+        error(wrong:format(method, tostring(value), usage), 3)
     end
     return integer(number)
 end

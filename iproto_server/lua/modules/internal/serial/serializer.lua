@@ -21,8 +21,8 @@ end
 serializer.array_mt = {__serialize = 'seq', __newindex = set_new}
 serializer.map_mt = {__serialize = 'map', __newindex = set_new}
 
--- Text of cdata that is no integer and has no `__serialize`, by the number of its type: JSON has it as a string, YAML as
--- a plain scalar. Modules add their types with `add_scalar`.
+-- Text of cdata that is no integer and has no `__serialize`, by the number of its type: JSON has it as a string, YAML
+-- as a plain scalar. Modules add their types with `add_scalar`.
 local scalars = {}
 
 -- Write cdata of a type, such as a decimal, as the text that a function makes of it.
@@ -291,8 +291,8 @@ end
 
 local OWN_KIND = {string = true, number = true, boolean = true}
 
--- The kind of a value after `__serialize`: 'nil', 'boolean', 'string', 'number', 'long' (an int64_t or uint64_t), 'float'
--- (a number that is no integer even if it is whole), 'scalar' (a text of its own), 'array' or 'map'. Returns it, the
+-- The kind of a value after `__serialize`: 'nil', 'boolean', 'string', 'number', 'long' (an int64_t or uint64_t),
+-- 'float' (a number that is no integer even if it is whole), 'scalar' (a text of its own), 'array' or 'map'. Returns it, the
 -- value, an array's size, and whether the hint asks for YAML's flow style.
 function serializer.classify(value, options, rounds)
     local kind = type(value)

@@ -102,7 +102,7 @@ end
 function cursor:line_break()
     local behind, meaning = self:break_at(self.at)
     if not behind then return nil end
-    self.extra = self.extra + (behind - self.at > 1 and find(self.text, '^[\194\226]', self.at) and behind - self.at - 1 or 0)
+    if find(self.text, '^[\194\226]', self.at) then self.extra = self.extra + behind - self.at - 1 end
     self.at = behind
     self.line = self.line + 1
     self.column = 0

@@ -220,7 +220,8 @@ local function build(self, kind, value, anchor, start, is_plain)
     if anchor then self.anchors[anchor] = collection end
     kind[1](self, collection, start)
     -- The metatable notices new keys, so it comes last.
-    return self.options.decode_save_metatables and setmetatable(collection, kind[2] and array_mt or map_mt) or collection
+    if self.options.decode_save_metatables then setmetatable(collection, kind[2] and array_mt or map_mt) end
+    return collection
 end
 
 function read_node(self, in_block, indentless)
@@ -295,7 +296,9 @@ function parser:read_document(is_implicit)
 end
 
 function parser.new(text, options)
-    return setmetatable({scanner = scanners.new(text), options = options, prefixes = {}, anchors = {}, tags = {}}, parser)
+    return setmetatable({
+        scanner = scanners.new(text), options = options, prefixes = {}, anchors = {}, tags = {},
+    }, parser)
 end
 
 return parser

@@ -10,8 +10,8 @@ local function folded(first_break, more_breaks)
     return more_breaks == '' and ' ' or more_breaks
 end
 
--- Go over blanks and line breaks. `check_blank` is called for each blank behind a line break. Returns the blanks, or nil
--- and what stands for the line breaks.
+-- Go over blanks and line breaks. `check_blank` is called for each blank behind a line break. Returns the blanks, or
+-- nil and what stands for the line breaks.
 local function skip_space(cursor, first_break, check_blank)
     local text, blanks, more = cursor.text, '', ''
     while true do
@@ -67,7 +67,8 @@ function scalars.plain(cursor, indent, in_flow)
         for place = cursor.at, last do
             if cursor.column + place - cursor.at < indent and byte(text, place) == 9 then
                 cursor:skip(place - cursor.at)
-                cursor:fail_here('found a tab character that violates indentation', 'while scanning a plain scalar', start)
+                local problem = 'found a tab character that violates indentation'
+                cursor:fail_here(problem, 'while scanning a plain scalar', start)
             end
         end
     end

@@ -76,7 +76,9 @@ function strings.styled(text, wants_quotes, in_flow)
         if find(text, '\n\n', 1, true) then
             return text, (in_flow or sub(text, -1) == ' ') and 'double_quoted' or 'literal', true
         end
-        if plain_is_allowed(shape) and (not in_flow or flow_plain_is_allowed(shape)) then return text, 'plain', false end
+        if plain_is_allowed(shape) and (not in_flow or flow_plain_is_allowed(shape)) then
+            return text, 'plain', false
+        end
     end
     return text, find(shape, '\n ', 1, true) and 'double_quoted' or 'single_quoted', has_lines
 end

@@ -22,8 +22,8 @@ local function scan_escapes(cursor, context, start)
         if not digits then cursor:fail_here('did not find URI escaped octet', context, start) end
         local octet = tonumber(digits, 16)
         if not left then
-            left = (octet < 0x80 and 1) or (octet >= 0xC0 and octet < 0xE0 and 2) or (octet >= 0xE0 and octet < 0xF0 and 3)
-                or (octet >= 0xF0 and octet < 0xF8 and 4) or nil
+            left = octet < 0x80 and 1 or octet >= 0xC0 and octet < 0xE0 and 2
+                or octet >= 0xE0 and octet < 0xF0 and 3 or octet >= 0xF0 and octet < 0xF8 and 4 or nil
             if not left then cursor:fail_here('found an incorrect leading UTF-8 octet', context, start) end
         elseif octet < 0x80 or octet >= 0xC0 then
             cursor:fail_here('found an incorrect trailing UTF-8 octet', context, start)
@@ -35,8 +35,8 @@ local function scan_escapes(cursor, context, start)
     return table.concat(parts)
 end
 
--- A URI behind `head`, which is an exclamation mark and maybe the URI's first characters. `has_flow`: whether commas and
--- brackets belong to it.
+-- A URI behind `head`, which is an exclamation mark and maybe the URI's first characters. `has_flow`: whether commas
+-- and brackets belong to it.
 local function scan_uri(cursor, is_directive, has_flow, head, start)
     local characters = has_flow and "^[%w_;/?:@&=+$.!~*'()%-,%[%]]+" or "^[%w_;/?:@&=+$.!~*'()%-]+"
     local context = is_directive and 'while parsing a %TAG directive' or 'while parsing a tag'

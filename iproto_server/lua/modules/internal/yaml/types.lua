@@ -6,7 +6,8 @@ local serializer = require('internal.serial.serializer')
 local find, match, sub, tonumber = string.find, string.match, string.sub, tonumber
 
 local PREFIX = 'tag:yaml.org,2002:'
-local WORDS = {['true'] = true, yes = true, ['false'] = false, no = false, null = serializer.NULL, ['~'] = serializer.NULL}
+local NULL = serializer.NULL
+local WORDS = {['true'] = true, yes = true, ['false'] = false, no = false, null = NULL, ['~'] = NULL}
 
 -- Numbers -------------------------------------------------------------------------------------------------------------
 
