@@ -33,7 +33,11 @@ pid = folder / "pid"
 if action == "start":
     script, port = {servers!r}[name]
     folder.mkdir(exist_ok=True)
-    process = subprocess.Popen(["tarantool", script], cwd=folder, stdin=subprocess.DEVNULL,
+    # as the image does, unless a user is named
+    grant = "box.schema.user.grant('guest', 'read,write,execute', 'universe', nil, {{if_not_exists = true}})"
+    init = folder / "init.lua"
+    init.write_text("dofile('%s') %s" % (script, grant))
+    process = subprocess.Popen(["tarantool", "init.lua"], cwd=folder, stdin=subprocess.DEVNULL,
                                stdout=open(folder / "log", "ab"), stderr=subprocess.STDOUT)
     pid.write_text(str(process.pid))
     while process.poll() is None:

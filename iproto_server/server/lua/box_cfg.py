@@ -6,13 +6,14 @@ Source: Tarantool reference, "Configuration parameters".
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from iproto_server.box.api.instance.cfg import wrong_value
 from iproto_server.config.config import Config
-from iproto_server.config.options import OPTIONS
+from iproto_server.config.options import OPTIONS, Option
 
 _OPTIONS: Final = {option.name: option for option in OPTIONS}
 
@@ -94,12 +95,12 @@ def with_box_cfg(config: Config, options: Mapping[str, Any]) -> Config:
         option = _OPTIONS.get(name)
         if option is None or name == "apps":
             raise wrong_value(name, "unexpected option")
-        if isinstance(value, float) and value.is_integer():
-            value = int(value)
         try:
             if option.many:
                 items = value if isinstance(value, list) else [value]
                 changed[name] = tuple(option.parse(_written(name, item)) for item in items)
+            elif isinstance(value, float):
+                changed[name] = _parse_float(option, value)
             else:
                 changed[name] = option.parse(_written(name, value))
         except ValueError as error:
@@ -109,8 +110,25 @@ def with_box_cfg(config: Config, options: Mapping[str, Any]) -> Config:
     return dataclasses.replace(config, **changed)
 
 
+def _parse_float(option: Option, value: float) -> object:
+    """The value of an option, given as a fraction; integer options lose what is behind the point."""
+    if value.is_integer():
+        return option.parse(int(value))
+    try:
+        return option.parse(value)
+    except ValueError:
+        if not math.isfinite(value):
+            raise
+        return option.parse(int(value))
+
+
 def _written(name: str, value: object) -> object:
     """A value as it is written in a configuration."""
+    if name == "listen" and isinstance(value, str):
+        if value.startswith(("/", "./")):
+            return f"unix:{value}"
+        if value.startswith("unix/:"):
+            return value.replace("unix/:", "unix:", 1)
     if name == "log" and isinstance(value, str) and value.startswith("file:"):
         return value.removeprefix("file:")
     return value

@@ -5,6 +5,7 @@ local _, host = ...
 local functions = require('internal.box.functions')
 local transactions = require('internal.box.transactions')
 local plain = require('internal.box.plain')
+local options = require('internal.box.options')
 local spaces = require('internal.box.space.spaces')
 local encode = require('msgpack').encode
 require('internal.box.session.fiber_sessions')
@@ -38,20 +39,35 @@ local function asked(name)
 end
 
 local function configured_values()
-    return plain.table(functions.ask('cfg_values'))
+    local values = plain.table(functions.ask('cfg_values'))
+    values.listen = nil -- as it was given
+    return values
 end
 
-local function configure_again(_, options)
-    if options == nil then return end
-    local others = {}
-    for name, value in pairs(options) do
-        if name ~= 'listen' or value == box.cfg.listen then others[name] = value end
+local function check_table(given)
+    if given ~= nil and type(given) ~= 'table' then
+        error("bad argument #1 to 'pairs' (table expected, got " .. type(given) .. ')', 3)
     end
+end
+
+local function set_fields(fields)
+    for name, value in pairs(fields) do rawset(box.cfg, name, value) end
+end
+
+local function configure_again(_, given)
+    if given == nil then return end
+    check_table(given)
+    local found = options.of(given)
+    options.check_dynamic(found, box.cfg)
+    local others, listen = options.with_effect(found), found.listen
+    others.listen = nil
     if next(others) ~= nil then functions.ask('box.cfg', others) end
-    if options.listen ~= nil and options.listen ~= box.cfg.listen then
-        plain.await(host.listen, encode(options.listen))
+    if listen ~= nil and tostring(listen) ~= box.cfg.listen then plain.await(host.listen, encode(listen)) end
+    set_fields(configured_values())
+    for name, value in pairs(given) do
+        if value == '' then rawset(box.cfg, name, options.default(name)) end
     end
-    for name, value in pairs(configured_values()) do rawset(box.cfg, name, value) end
+    set_fields(options.shown(found))
 end
 
 local function fill()
@@ -70,18 +86,19 @@ end
 
 local is_starting = false
 
-function box.cfg(options)
-    if options ~= nil and type(options) ~= 'table' then
-        error("bad argument #1 to 'pairs' (table expected, got " .. type(options) .. ')', 2)
-    end
+function box.cfg(given)
+    check_table(given)
     if is_starting then error('box.cfg is running in another fiber', 2) end
+    local found = options.of(given or {})
     is_starting = true
-    local packed = encode(setmetatable(table.copy(options or {}), {__serialize = 'map'}))
+    local packed = encode(setmetatable(options.with_effect(found), {__serialize = 'map'}))
     local ok, why = pcall(plain.await, host.start_box, packed)
     is_starting = false
     if not ok then error(why, 0) end
     fill()
-    rawset(box, 'cfg', setmetatable(configured_values(), {__call = configure_again}))
+    rawset(box, 'cfg', setmetatable(options.defaults(), {__call = configure_again}))
+    set_fields(configured_values())
+    set_fields(options.shown(found))
 end
 
 return box
