@@ -11,6 +11,25 @@ SNIPPETS = {
     "options": (
         "return box.cfg.log_level, box.cfg.wal_mode, box.cfg.read_only, type(box.cfg.checkpoint_count)"
     ),
+    "defaults": (
+        "local r = {} for name, value in pairs(box.cfg) do r[#r + 1] = name .. '=' .. tostring(value) end "
+        "table.sort(r) for place = #r, 1, -1 do if r[place]:match('^work_dir') then table.remove(r, place) end "
+        "end return r"
+    ),
+    "listening": (
+        "local r = {} for _, address in ipairs{'unix/:./s.sock', '/tmp/' .. require('uuid').str(), "
+        "'127.0.0.1:0'} do box.cfg{listen = address} r[#r + 1] = box.cfg.listen == address end "
+        "box.cfg{listen = ''} return r, box.cfg.listen"
+    ),
+    "options without an effect here": (
+        "box.cfg{vinyl_cache = 5} local r = {box.cfg.vinyl_cache} box.cfg{vinyl_cache = ''} return r, "
+        "box.cfg.vinyl_cache, pcall(box.cfg, {vinyl_dir = 'x'}), box.cfg{vinyl_dir = '.'}"
+    ),
+    "values of wrong types": (
+        "return pcall(box.cfg, {vinyl_dir = 5}), pcall(box.cfg, {memtx_memory = 'x'}), pcall(box.cfg, "
+        "{listen = {}}), pcall(box.cfg, {hot_standby = 1}), pcall(box.cfg, {replication = true})"
+    ),
+    "the version": "return box.info.version == _TARANTOOL, box.info().version == _TARANTOOL",
     "an unknown option": "return pcall(box.cfg, {nope = 1})",
     "an option that stays": "return pcall(box.cfg, {work_dir = 'x'}), pcall(box.cfg, {wal_mode = 'fsync'})",
     "a wrong value": "return pcall(box.cfg, {read_only = 5}), pcall(box.cfg, {checkpoint_count = 0})",

@@ -25,6 +25,12 @@ SNIPPETS = {
         "return pcall(box.schema.space.create, 'test'), select(2, box.schema.space.create('test', "
         "{if_not_exists = true}))"
     ),
+    "whether something is created": (
+        "local d, q = box.schema, {if_not_exists = true} local r = {select(2, d.create_space('new')), "
+        "select('#', d.space.create('new', q)), select('#', box.space.new:create_index('pk')), "
+        "select(2, box.space.new:create_index('pk', q)), select('#', d.sequence.create('new')), "
+        "select(2, d.sequence.create('new', q))} box.space.new:drop() box.sequence.new:drop() return r"
+    ),
     "wrong options": (
         "return pcall(box.schema.space.create, 'q', {nope = 1}), pcall(box.schema.space.create, 'q', "
         "{engine = 'zz'}), pcall(box.schema.space.create)"

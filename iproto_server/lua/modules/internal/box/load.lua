@@ -39,9 +39,7 @@ local function asked(name)
 end
 
 local function configured_values()
-    local values = plain.table(functions.ask('cfg_values'))
-    values.listen = nil -- as it was given
-    return values
+    return options.configured(plain.table(functions.ask('cfg_values')))
 end
 
 local function check_table(given)
@@ -62,7 +60,11 @@ local function configure_again(_, given)
     local others, listen = options.with_effect(found), found.listen
     others.listen = nil
     if next(others) ~= nil then functions.ask('box.cfg', others) end
-    if listen ~= nil and tostring(listen) ~= box.cfg.listen then plain.await(host.listen, encode(listen)) end
+    if listen ~= nil and tostring(listen) ~= box.cfg.listen then
+        plain.await(host.listen, encode(listen))
+    elseif given.listen == '' then
+        plain.await(host.listen, encode{})
+    end
     set_fields(configured_values())
     for name, value in pairs(given) do
         if value == '' then rawset(box.cfg, name, options.default(name)) end

@@ -44,6 +44,8 @@ local WITHOUT_EFFECT = {
     vinyl_timeout = true, vinyl_write_threads = false, wal_dir_rescan_delay = true, worker_pool_threads = true,
 }
 
+local LEVELS = {fatal = 0, syserror = 1, error = 2, crit = 3, warn = 4, info = 5, verbose = 6, debug = 7}
+
 local options = {}
 
 local function wrong(name, reason)
@@ -98,6 +100,18 @@ function options.shown(found)
         if name == 'listen' then value = tostring(value) end
         fields[name] = value
     end
+    return fields
+end
+
+-- The fields of `box.cfg` of what Python says. Options of this server that Tarantool does not have are left out.
+function options.configured(values)
+    local fields = {}
+    for name, value in pairs(values) do
+        if OPTIONS[name] then fields[name] = type(value) == 'cdata' and tonumber(value) or value end
+    end
+    fields.log_level = LEVELS[fields.log_level] or fields.log_level
+    if fields.work_dir == '.' then fields.work_dir = nil end
+    fields.listen = nil -- as it was given
     return fields
 end
 

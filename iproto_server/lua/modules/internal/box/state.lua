@@ -12,10 +12,12 @@ local function asked(name)
     return function(...) return plain.table(functions.ask(name, ...)) end
 end
 
--- A table whose fields, and whose call, are what Python says at that time.
-local function live(name, more)
+-- A table whose fields, and whose call, are what Python says at that time. Some of them are fixed.
+local function live(name, more, fixed)
     local function all()
-        return plain.table(functions.ask(name))
+        local fields = plain.table(functions.ask(name))
+        for field, value in pairs(fixed or {}) do fields[field] = value end
+        return fields
     end
     return setmetatable(more or {}, {
         __index = function(_, field) return all()[field] end,
@@ -70,7 +72,7 @@ function ctl.wait_ro(timeout)
 end
 
 return {
-    info = live('box.info', {memory = asked('box.info.memory'), gc = asked('box.info.gc')}),
+    info = live('box.info', {memory = asked('box.info.memory'), gc = asked('box.info.gc')}, {version = _TARANTOOL}),
     stat = live('box.stat', {net = live('box.stat.net'), reset = asked('box.stat.reset')}),
     slab = {info = asked('box.slab.info')},
     runtime = {info = asked('box.runtime.info')},

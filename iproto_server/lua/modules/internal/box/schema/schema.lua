@@ -25,12 +25,13 @@ local schema = {
 function schema.create_space(name, options)
     local is_there = type(name) == 'string' and box.space[name] ~= nil
     local described = functions.ask('box.schema.space.create', name, options)
-    return box.space[described.name], is_there and 'not created' or nil
+    return box.space[described.name], is_there and 'not created' or 'created'
 end
 
 function schema.sequence.create(name, options)
     local described, note = functions.ask('box.schema.sequence.create', name, options)
-    return box.sequence[described.name], note
+    if note then return box.sequence[described.name], note end
+    return box.sequence[described.name]
 end
 
 schema.space = {create = schema.create_space}

@@ -85,7 +85,9 @@ end
 -- -- what Python does --
 
 local function create_index(space, name, options)
+    local is_there = type(space) == 'table' and space.index and space.index[name] ~= nil
     local described = ask(space, 'create_index', name, options)
+    if is_there then return space.index[described.name], 'not created' end
     return space.index[described.name]
 end
 methods.create_index = create_index
