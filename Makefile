@@ -5,8 +5,9 @@ VENV := .venv
 IN_VENV := $(VENV)/bin
 PIP_INSTALL := $(IN_VENV)/python -m pip install --quiet --disable-pip-version-check
 NODE_DIR := tests/clients/node
-# make run PORT=3302
+# make run PORT=3302; make run APP=MODULE:APP, or APP=FILE.lua
 PORT ?= 3301
+APP ?= queue_lua_compat.tutorial:app
 PYTEST_ARGS ?=
 # Number of test processes: `auto` is one per processor; 0 runs all tests in pytest's own process.
 WORKERS ?= auto
@@ -66,8 +67,8 @@ TEST_PROGRAMS := tarantool:tarantool tarantoolctl:tarantool java:default-jre-hea
 
 .PHONY: help run check check-engine check-asan test check-durations crash worker-kills docs fuzz fuzz-asan queue-streams diff lint bench bench-pieces bench-baselines bench-persistence bench-misbehaviour bench-faults bench-metrics bench-policies bench-queues bench-slices bench-pipeline bench-server-read format test-programs node-packages clean
 
-run: $(VENV)/.installed ## serve the tutorial's queue on 127.0.0.1:3301 with its data in ./data: PORT=3301
-	$(IN_VENV)/iproto-server serve queue_lua_compat.tutorial:app --listen 127.0.0.1:$(PORT) --work-dir ./data
+run: $(VENV)/.installed ## serve the tutorial's queue on 127.0.0.1:3301 with its data in ./data: PORT=3301; or APP=FILE.lua
+	$(IN_VENV)/iproto-server serve $(APP) --listen 127.0.0.1:$(PORT) --work-dir ./data
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.* ## /\1 /p' $(firstword $(MAKEFILE_LIST)) | while read -r name text; do printf '%-20s %s\n' "$$name" "$$text"; done

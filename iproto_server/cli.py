@@ -242,6 +242,7 @@ def serve(defaults: Config | None, /, config_file: Path | None, **arguments: obj
         if scripts:
             return _serve_lua(
                 scripts,
+                config,
                 lambda defaults: load_config(arguments, os.environ, config_file, sockets, defaults),
                 modules,
             )
@@ -261,7 +262,10 @@ def _passed_sockets() -> PassedSockets | None:
 
 
 def _serve_lua(
-    scripts: Sequence[str], configured: Callable[[Config], Config], modules: ApplicationModules
+    scripts: Sequence[str],
+    config: Config,
+    configured: Callable[[Config], Config],
+    modules: ApplicationModules,
 ) -> int:
     _ignore_signals()
     from iproto_server.lua.runtime import LuaIsMissing
@@ -270,7 +274,7 @@ def _serve_lua(
 
     try:
         manager = ServiceManager.from_environment(os.environ, os.getpid())
-        return run_lua(scripts, configured, modules.load(), manager)
+        return run_lua(scripts, config, configured, modules.load(), manager)
     except LuaIsMissing as error:
         return _refuse(str(error), 1)
     except OSError as error:
@@ -288,6 +292,7 @@ def _serve(config: Config, modules: ApplicationModules) -> int:
     # What is imported stays, so garbage collections are spared from looking at it.
     gc.disable()
     from iproto_server.errors import BoxError
+    from iproto_server.lua.runtime import LuaIsMissing
     from iproto_server.server import ServiceManager, run
     from iproto_server.storage.errors import StorageError
 
@@ -304,7 +309,7 @@ def _serve(config: Config, modules: ApplicationModules) -> int:
         logger.debug("the start failed", exc_info=error)
         where = f": {error.filename}" if error.filename else ""
         return _refuse(f"{error.strerror or error}{where}", 1)
-    except StorageError as error:
+    except (StorageError, LuaIsMissing) as error:
         logger.debug("the start failed", exc_info=error)
         return _refuse(str(error), 1)
     except BoxError as error:

@@ -88,6 +88,10 @@ class Config:
         checkpoint_count: number of snapshots kept, with the logs after the oldest.
         checkpoint_wal_threshold: logged bytes since the last snapshot after which the next one is taken.
         snap_io_rate_limit: maximum megabytes (MiB) per second of writing a snapshot; None: no limit.
+        lua: whether clients may evaluate Lua code although no Lua file is served.
+        lua_memory: maximum bytes of Lua's objects; None: no limit.
+        lua_jit: whether LuaJIT compiles code, "on" or "off".
+        lua_time_limit: maximum seconds that Lua code runs without a yield; None: no limit.
         too_long_threshold: seconds for which the event loop may be blocked without a warning.
         log: file of the log, see `log_file`; None: stderr.
         log_level: one of LOG_LEVELS.
@@ -138,6 +142,10 @@ class Config:
     checkpoint_count: int = 2
     checkpoint_wal_threshold: int = 10**18
     snap_io_rate_limit: float | None = None
+    lua: bool = False
+    lua_memory: int | None = None
+    lua_jit: str = "on"
+    lua_time_limit: float | None = None
     too_long_threshold: float = 0.5
     log: Path | None = None
     log_level: str = "info"
@@ -265,6 +273,11 @@ def load_config(
     if config.max_buffered_bytes < 2 * config.max_frame:
         raise ConfigError(
             f"{origins['max_buffered']}: {config.max_buffered_bytes} bytes are less than twice max_frame"
+        )
+    if config.lua_time_limit is not None and config.lua_jit != "off":
+        raise ConfigError(
+            f"{origins['lua_time_limit']}: compiled Lua code cannot be interrupted, so a time limit needs"
+            " lua_jit off (--lua-jit off)"
         )
     if config.allow_guest and config.guest == "none":
         raise ConfigError(f"{origins['allow_guest']} and {origins['guest']} contradict each other")

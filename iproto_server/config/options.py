@@ -7,6 +7,7 @@ Options have the names of Tarantool's `box.cfg` where it has the same option.
 from __future__ import annotations
 
 from iproto_server.config import option_parsers as values
+from iproto_server.config.lua_options import LUA_OPTIONS
 from iproto_server.config.monitoring_options import MONITORING_OPTIONS
 from iproto_server.config.option import CENTURY, Option
 from iproto_server.password import AUTH_TYPES
@@ -303,5 +304,6 @@ OPTIONS: tuple[Option, ...] = (
         "Maximum rate of writing snapshots, in megabytes (MiB) per second. 0: no limit.",
         default="no limit",
     ),
+    *LUA_OPTIONS,
     *MONITORING_OPTIONS,
 )

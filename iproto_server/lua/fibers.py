@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from iproto_server.lua.limits import LuaLimits
 from iproto_server.lua.network import Network
 from iproto_server.lua.runtime import Function, Runtime
 from iproto_server.lua.terminal import Terminal
@@ -19,12 +20,21 @@ class FiberRuntime(Runtime):
     Parameters:
         loop: the event loop.
         functions: more functions of Python for modules, see `Runtime`.
+        limits: limits of Lua code.
 
     Raises:
         LuaIsMissing: LuaJIT is not installed.
     """
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, functions: Mapping[str, Function] = {}) -> None:
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        functions: Mapping[str, Function] = {},
+        limits: LuaLimits | None = None,
+    ) -> None:
+        from iproto_server.native._native import lua_begin, lua_end
+
+        self._begin_run, self._end_run = lua_begin, lua_end
         self._loop = loop
         self._timer: asyncio.TimerHandle | None = None
         own: dict[str, Function] = {
@@ -40,6 +50,9 @@ class FiberRuntime(Runtime):
         self._new: Function = scheduler[b"new"]
         for module in ("internal.fibers.coroutines", "internal.fibers.loading"):
             self.require(module)
+        if limits is not None:
+            set_limits = self.require("internal.limits")[b"set"]
+            self.call(set_limits, limits.memory, limits.has_jit, limits.seconds)
 
     def start(self, function: Function, done: Callable[..., None]) -> None:
         """Run a function of Lua in a fiber of its own.
@@ -54,12 +67,20 @@ class FiberRuntime(Runtime):
     # -- what the scheduler calls --
 
     def _schedule(self) -> None:
-        self._loop.call_soon(self.call, self._run_ready)
+        self._loop.call_soon(self._run, self._run_ready)
 
     def _set_timer(self, seconds: float) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = self._loop.call_later(seconds, self.call, self._run_timers)
+        self._timer = self._loop.call_later(seconds, self._run, self._run_timers)
+
+    def _run(self, function: Function) -> None:
+        """Call a function of the scheduler, as a run of Lua code that limits and the watchdog know."""
+        self._begin_run()
+        try:
+            self.call(function)
+        finally:
+            self._end_run()
 
 
 async def run(runtime: FiberRuntime, function: Function) -> Any:

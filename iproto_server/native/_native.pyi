@@ -1849,3 +1849,33 @@ def lua_attach(
 
 def lua_detach() -> None:
     """Detach Lua code from the box."""
+
+def lua_begin() -> None:
+    """Begin a run of Lua code, or a call within one."""
+
+def lua_end() -> None:
+    """End what `lua_begin` has begun; collect garbage if the run has needed more memory than its limit."""
+
+def watch_lua(
+    descriptor: int, seconds: float, threshold: float, grace: float, second_grace: float, /
+) -> bytes:
+    """Watch runs of Lua code in a thread of its own, and read signals.
+
+    It ends the process if compiled Lua code keeps Python's lock after a signal to stop.
+
+    Parameters:
+        descriptor: A pipe from which numbers of signals are read.
+        seconds: It returns at the latest after this time.
+        threshold: Seconds after which a run is long: then it returns, and `long_lua` has a report.
+        grace: Seconds from the first signal to stop to the end of the process.
+        second_grace: The same from the second one.
+
+    Returns:
+        The numbers of signals.
+    """
+
+def long_lua() -> tuple[float, str | None] | None:
+    """Return the seconds of a long run, and its traceback; None without a report.
+
+    There is no traceback of compiled code (JIT).
+    """

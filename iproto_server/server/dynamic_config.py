@@ -15,6 +15,7 @@ from iproto_server.box import Box
 from iproto_server.box.api.instance.cfg import Configuration, wrong_value
 from iproto_server.box.memtx.memory_budget import budget
 from iproto_server.config.config import Config
+from iproto_server.config.lua_options import LUA_OPTIONS
 from iproto_server.config.option import Option
 from iproto_server.config.options import OPTIONS
 from iproto_server.errors import BoxError, ErrorCode
@@ -35,6 +36,7 @@ _HIDDEN: Final = frozenset(
         "graphite_protocol",
         "http",
         "http_behind_proxy",
+        *(option.name for option in LUA_OPTIONS),
         "metrics_listen",
         "metrics_max_queues",
         "metrics_token_file",

@@ -8,6 +8,7 @@ import os
 import platform
 import signal
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import uvloop
 
@@ -20,6 +21,9 @@ from iproto_server.program_version import PROGRAM_VERSION
 from iproto_server.server.server import Server
 from iproto_server.server.service_manager import ServiceManager
 from iproto_server.server.watchdog import END_GRACE, STOP_SIGNALS, Watchdog
+
+if TYPE_CHECKING:
+    from iproto_server.server.lua.lua_beside import LuaBeside
 
 logger = logging.getLogger("iproto_server.server")
 
@@ -50,10 +54,22 @@ def run(
         OSError: an address is in use, or files cannot be read or written.
         StorageError: the files of the database cannot be used as they are.
         ConfigError: two applications conflict, or access is not configured.
+        LuaIsMissing: the option `lua` is set, and LuaJIT is not installed.
     """
     manager = manager or ServiceManager()
+    lua: LuaBeside | None = None
+    if config.lua:
+        from iproto_server.server.lua.lua_beside import LuaBeside
+
+        lua = LuaBeside(config)
     try:
-        server = Server(config, applications, import_anew=import_anew, manager=manager)
+        server = Server(
+            config,
+            applications,
+            import_anew=import_anew,
+            manager=manager,
+            lua=None if lua is None else lua.serve,
+        )
     except ApplicationConflict as error:
         raise ConfigError(str(error)) from error
     has_application = bool(applications)
@@ -66,9 +82,11 @@ def run(
     # Not asyncio.Runner: it waits forever for a task that suppresses its cancellation.
     loop = uvloop.new_event_loop()
     try:
+        if lua is not None:
+            lua.open(loop)
         server.open(loop)
         loop.run_until_complete(
-            _serve(server, manager, lambda: bool(snapshots_asked_for), has_application=has_application)
+            _serve(server, manager, lambda: bool(snapshots_asked_for), lua, has_application=has_application)
         )
     finally:
         loop.run_until_complete(_end_tasks())
@@ -108,7 +126,12 @@ def _log_start(server: Server) -> None:
 
 
 async def _serve(
-    server: Server, manager: ServiceManager, is_snapshot_due: Callable[[], bool], *, has_application: bool
+    server: Server,
+    manager: ServiceManager,
+    is_snapshot_due: Callable[[], bool],
+    lua: LuaBeside | None,
+    *,
+    has_application: bool,
 ) -> None:
     asked_to_stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -122,15 +145,22 @@ async def _serve(
     for number in STOP_SIGNALS:
         loop.add_signal_handler(number, stop)
     watchdog = Watchdog(
-        lambda: server.config.stop_timeout, lambda: server.config.too_long_threshold, server.describe_running
+        lambda: server.config.stop_timeout,
+        lambda: server.config.too_long_threshold,
+        server.describe_running,
+        has_lua=lua is not None,
     )
     watchdog.start()
+    if lua is not None:
+        await lua.attach(server)
     await server.start()
+    if lua is not None:
+        await lua.configure()
     loop.add_signal_handler(signal.SIGHUP, server.reload_soon)
     loop.add_signal_handler(signal.SIGUSR1, server.snapshot_soon)
     _log_start(server)
     logger.info("ready to accept requests%s", ", read-only" if server.config.read_only else "")
-    if not has_application:
+    if not has_application and lua is None:
         logger.warning(
             "no application is given (MODULE:APP): there are no queues and no other procedures; clients can "
             "only use box and its spaces"

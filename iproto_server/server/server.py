@@ -77,6 +77,7 @@ class Server(ServedDatabase):
         import_anew: imports the applications for a reload; None: no reload.
         manager: the service manager, which is told about the recovery and about reloads; None: there is none.
         lua: lets clients call and evaluate Lua code; None: there is none.
+        configures_guest: whether guest gets rights, or other machines are refused, by default.
 
     Attributes:
         served: the served applications.
@@ -99,8 +100,10 @@ class Server(ServedDatabase):
         import_anew: ImportAnew | None = None,
         manager: ServiceManager | None = None,
         lua: Callable[[Calls], object] | None = None,
+        configures_guest: bool = True,
     ) -> None:
         self._lua = lua
+        self._configures_guest = configures_guest
         if config.http_problem is not None:
             raise ConfigError(config.http_problem)
         self._token: str | None = None
@@ -170,7 +173,7 @@ class Server(ServedDatabase):
             from iproto_server.server.configured_users import create_configured_users
 
             create_configured_users(box, self.config.credentials)
-        if self._lua is None:
+        if self._configures_guest or self.config.is_open_to_guest:
             self.configure_guest()
         await state.batch.drain()
         if self.storage.log.failures:

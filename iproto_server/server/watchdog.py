@@ -5,6 +5,9 @@ iteration. An endless loop in a procedure therefore blocks the second SIGTERM. P
 always writes the signal's number to the wakeup descriptor. This thread reads that descriptor, and passes the
 numbers on to the loop.
 
+With Lua, the thread waits in compiled code, which watches Lua code without Python's lock: a call of a client
+keeps the lock while its Lua code runs.
+
 Source: Python reference, `signal.set_wakeup_fd`.
 """
 
@@ -22,9 +25,12 @@ import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from types import FrameType, TracebackType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from iproto_server.logging.log_setup import event
+
+if TYPE_CHECKING:
+    from iproto_server.server.lua.long_runs import LuaReports
 
 logger = logging.getLogger("iproto_server.watchdog")
 
@@ -68,6 +74,7 @@ class Watchdog:
             another thread.
         end: ends the process at once with an exit status; called in the watchdog's thread.
         clock: returns steady time in seconds.
+        has_lua: whether to watch Lua code, too.
     """
 
     def __init__(
@@ -77,7 +84,13 @@ class Watchdog:
         describe: Callable[[FrameType], Mapping[str, object]] = _no_fields,
         end: Callable[[int], object] = os._exit,
         clock: Callable[[], float] = time.monotonic,
+        has_lua: bool = False,
     ) -> None:
+        self._lua: LuaReports | None = None
+        if has_lua:
+            from iproto_server.server.lua.long_runs import LuaReports
+
+            self._lua = LuaReports(clock)
         self._stop_timeout = stop_timeout
         self._too_long = too_long
         self._describe = describe
@@ -131,18 +144,26 @@ class Watchdog:
     # -- in the thread --
 
     def _watch(self) -> None:
-        poll = select.poll()
-        poll.register(self._reader, select.POLLIN)
         while not self._is_closed:
             left = math.inf if self._due is None else max(0.0, self._due - self._clock())
             if left <= 0:
                 self._end_process()
                 return
             self._look()
-            wait = min(left, self._too_long() / 2)
-            if poll.poll(None if wait == math.inf else wait * 1000 + 1):
-                for number in os.read(self._reader, 4096):
-                    self._signalled(number)
+            for number in self._wait(min(left, self._too_long() / 2)):
+                self._signalled(number)
+
+    def _wait(self, seconds: float) -> bytes:
+        """Wait for signals, at most for a time. Returns their numbers."""
+        if self._lua is None:
+            ready, _, _ = select.select([self._reader], [], [], None if seconds == math.inf else seconds)
+            return os.read(self._reader, 4096) if ready else b""
+        signals = self._lua.wait(self._reader, seconds, self._stop_timeout() + END_GRACE, SECOND_SIGNAL_GRACE)
+        report = self._lua.take()
+        if report is not None:
+            # Logging may block: on a full pipe, or on a lock that the main thread holds.
+            threading.Thread(target=report, name="watchdog report", daemon=True).start()
+        return signals
 
     def _look(self) -> None:
         """Report the loop, once, if it has been blocked for too long."""

@@ -7,14 +7,14 @@ imported before a test asks for a server. No assertion stands here (PYTEST_DONT_
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
 
-from iproto_server.testing.server import IprotoServer
+from iproto_server.testing.server import Application, Applications, IprotoServer
 from iproto_server.testing.serving import ServerFailed
 
 __all__ = ["IprotoServer", "ServerFailed", "StartIprotoServer"]
@@ -45,7 +45,7 @@ class StartIprotoServer(Protocol):
 
     def __call__(
         self,
-        apps: Iterable[str] | str | None = None,
+        apps: Applications | None = None,
         *,
         work_dir: Path | None = None,
         environment: Mapping[str, str] | None = None,
@@ -74,7 +74,7 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
 
 
 @pytest.fixture(scope="session")
-def iproto_server_apps() -> Sequence[str]:
+def iproto_server_apps() -> Sequence[Application]:
     """The applications of servers that are not told others. Override it, in any scope; as it is, none."""
     return ()
 
@@ -89,7 +89,7 @@ def iproto_server_options() -> Mapping[str, object]:
 def start_iproto_server(
     request: pytest.FixtureRequest,
     tmp_path_factory: pytest.TempPathFactory,
-    iproto_server_apps: Sequence[str],
+    iproto_server_apps: Sequence[Application],
     iproto_server_options: Mapping[str, object],
 ) -> Iterator[StartIprotoServer]:
     """A function that starts servers. All are closed when the test ends."""
@@ -104,7 +104,7 @@ def start_iproto_server(
     with ExitStack() as running:
 
         def start(
-            apps: Iterable[str] | str | None = None,
+            apps: Applications | None = None,
             *,
             work_dir: Path | None = None,
             environment: Mapping[str, str] | None = None,

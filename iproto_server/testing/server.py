@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import difflib
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
 from iproto_server.testing.serving import ServerFailed, Serving, failure, serve
 
 if TYPE_CHECKING:
     import tarantool
+
+Application: TypeAlias = "str | os.PathLike[str]"
+"""An application: "module:attribute", or the path of a Lua file."""
+
+Applications: TypeAlias = "Iterable[Application] | Application"
 
 _ANY_PORT = "127.0.0.1:0"
 
@@ -23,7 +29,8 @@ class IprotoServer:
 
     Parameters:
         work_dir: its directory; made when it is not there. What was in it is taken over.
-        apps: the applications, each "module:attribute".
+        apps: the applications, each "module:attribute" or the path of a Lua file. A relative path begins in the
+            current directory.
         environment: environment variables for it, beside the test's own.
         options: options of the command line by their names in `box.cfg`'s manner: `wal_mode="fsync"`,
             `read_only=True`, `listen=["127.0.0.1:3301", "unix:jobs.sock"]`. Without `listen` it takes a free
@@ -40,7 +47,7 @@ class IprotoServer:
     def __init__(
         self,
         work_dir: Path,
-        apps: Iterable[str] | str = (),
+        apps: Applications = (),
         *,
         environment: Mapping[str, str] | None = None,
         **options: object,
@@ -199,14 +206,15 @@ class IprotoServer:
         return self._serving
 
 
-def _applications(apps: Iterable[str] | str) -> Iterator[str]:
-    for app in [apps] if isinstance(apps, str) else apps:
-        if not isinstance(app, str):
+def _applications(apps: Applications) -> Iterator[str]:
+    for app in [apps] if isinstance(apps, (str, os.PathLike)) else apps:
+        if not isinstance(app, (str, os.PathLike)):
             raise TypeError(
-                f'an application is a string, "module:attribute", not of type {type(app).__name__}:'
-                " the server imports it in a process of its own"
+                f'an application is a string, "module:attribute", or the path of a Lua file, not of type'
+                f" {type(app).__name__}: the server imports it in a process of its own"
             )
-        yield app
+        text = os.fspath(app)
+        yield os.path.abspath(text) if text.endswith(".lua") else text
 
 
 def _words(options: Mapping[str, object]) -> Iterator[str]:

@@ -4,6 +4,7 @@
 
 #include "../values/values.h"
 #include "lua_api.h"
+#include "lua_limits.h"
 
 /* What Lua code has given to compiled code: keys of the registry, the same in all states, where those of `luaL_ref` are
  * positive. */
@@ -70,6 +71,7 @@ uint16_t lua_cdata_type(const void *payload);
 typedef struct {
     Buffer buffer;
     PyGILState_STATE lock;
+    int is_memory_limited;
 } LuaPacking;
 void lua_packing_begin(LuaPacking *packing);
 /* End: call a function that pushes one value of the buffer's bytes, and which may raise an error of Lua. Returns 1. */

@@ -11,6 +11,18 @@
 
 typedef struct lua_State lua_State;
 typedef int (*lua_CFunction)(lua_State *);
+typedef void *(*lua_Alloc)(void *data, void *block, size_t old_size, size_t new_size);
+
+enum { LUA_IDSIZE = 60 };
+typedef struct lua_Debug {
+    int event;
+    const char *name, *namewhat, *what, *source;
+    int currentline, nups, linedefined, lastlinedefined;
+    char short_src[LUA_IDSIZE];
+    int i_ci;
+} lua_Debug;
+typedef void (*lua_Hook)(lua_State *, lua_Debug *);
+enum { LUA_MASKCOUNT = 1 << 3, LUA_GCCOLLECT = 2, LUA_GCCOUNT = 3 };
 
 enum { LUA_REGISTRYINDEX = -10000, LUA_GLOBALSINDEX = -10002, LUA_MULTRET = -1 };
 enum {
@@ -60,6 +72,16 @@ static inline int lua_upvalueindex(int number)
     FUNCTION(int, lua_pcall, (lua_State *, int, int, int))                     \
     FUNCTION(int, lua_error, (lua_State *))                                    \
     FUNCTION(void, lua_concat, (lua_State *, int))                             \
+    FUNCTION(lua_State *, lua_newthread, (lua_State *))                        \
+    FUNCTION(int, lua_gc, (lua_State *, int, int))                             \
+    FUNCTION(lua_Alloc, lua_getallocf, (lua_State *, void **))                 \
+    FUNCTION(void, lua_setallocf, (lua_State *, lua_Alloc, void *))            \
+    FUNCTION(int, lua_getinfo, (lua_State *, const char *, lua_Debug *))       \
+    FUNCTION(int, lua_sethook, (lua_State *, lua_Hook, int, int))              \
+    FUNCTION(lua_Hook, lua_gethook, (lua_State *))                             \
+    FUNCTION(int, lua_gethookmask, (lua_State *))                              \
+    FUNCTION(int, lua_gethookcount, (lua_State *))                             \
+    FUNCTION(void, luaL_traceback, (lua_State *, lua_State *, const char *, int)) \
     FUNCTION(void, luaL_where, (lua_State *, int))                             \
     FUNCTION(int, luaL_ref, (lua_State *, int))                                \
     FUNCTION(void, luaL_unref, (lua_State *, int, int))

@@ -102,7 +102,10 @@ static int set_up(lua_State *lua)
 /* -- the module -- */
 
 static const LuaFunction functions[] = {
+    {"begin_fiber", lua_begin_fiber},
     {"msgpack_functions", lua_msgpack_functions},
+    {"set_memory_limit", lua_set_memory_limit},
+    {"set_time_limit", lua_set_time_limit},
     {"setup", set_up},
     {NULL, NULL},
 };
@@ -117,6 +120,7 @@ static void add_functions(lua_State *lua, const LuaFunction *each)
 
 int luaopen_iproto(lua_State *lua)
 {
+    lua_watch(lua);
     lua_createtable(lua, 0, 16);
     add_functions(lua, functions);
     add_functions(lua, lua_tuple_functions);

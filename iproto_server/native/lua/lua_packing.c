@@ -4,12 +4,14 @@
 void lua_packing_begin(LuaPacking *packing)
 {
     packing->lock = PyGILState_Ensure();
+    packing->is_memory_limited = lua_memory_limit(0);
     buffer_init(&packing->buffer);
 }
 
 static void end(LuaPacking *packing)
 {
     buffer_free(&packing->buffer);
+    lua_memory_limit(packing->is_memory_limited);
     PyGILState_Release(packing->lock);
 }
 
@@ -29,6 +31,7 @@ int lua_packing_push(lua_State *lua, LuaPacking *packing, void (*push)(lua_State
 {
     Buffer *buffer = &packing->buffer;
     if (!buffer->bytes) { /* the bytes are on this function's stack, which an error may leave */
+        lua_memory_limit(packing->is_memory_limited);
         PyGILState_Release(packing->lock);
         push(lua, buffer->data, (size_t)buffer->size);
         return 1;

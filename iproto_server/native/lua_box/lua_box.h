@@ -49,6 +49,7 @@ PyObject *lua_handle(lua_State *lua, int place); /* borrowed; NULL if there is n
 typedef struct {
     lua_State *lua, *before;
     PyGILState_STATE lock;
+    int is_memory_limited;
 } LuaCall;
 void lua_push_exception(lua_State *lua); /* the pending exception as an error of Lua */
 void lua_push_value(lua_State *lua, PyObject *value); /* of a Tuple, a Raw, or packed bytes */

@@ -42,6 +42,7 @@ PyObject *native_lua_detach(PyObject *module, PyObject *ignored)
     Py_CLEAR(lua_attached.manager);
     Py_CLEAR(lua_attached.sessions);
     main_state = NULL;
+    lua_watch(NULL);
     Py_RETURN_NONE;
 }
 

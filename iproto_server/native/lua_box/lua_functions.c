@@ -70,7 +70,9 @@ int lua_invoke(lua_State *lua)
     lua_rawgeti(lua, LUA_REGISTRYINDEX, call->reference);
     if (call->entry ? push_entry(lua, call) < 0 : push_arguments(lua, call->args, call->count) < 0)
         return 0;
+    lua_memory_limit(1);
     lua_call(lua, (int)call->count, LUA_MULTRET);
+    lua_memory_limit(0);
     call->result = call->entry ? entry_result(lua, 2) : lua_results(lua, 2);
     return 0;
 }
@@ -98,12 +100,18 @@ static PyObject *call_lua(Invocation call)
         PyErr_SetString(PyExc_RuntimeError, "Lua has ended");
         return NULL;
     }
+    int before = lua_memory_limit(0);
+    lua_run_begin();
     lua_rawgeti(lua, LUA_REGISTRYINDEX, lua_box_values.invoke);
     lua_pushlightuserdata(lua, &call);
     if (lua_pcall(lua, 1, 0, 0)) {
+        lua_memory_limit(0);
         Py_CLEAR(call.result);
         lua_raise_top(lua);
     }
+    if (lua_run_end())
+        lua_memory_collect(lua);
+    lua_memory_limit(before);
     return call.result;
 }
 

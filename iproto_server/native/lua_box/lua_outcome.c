@@ -26,7 +26,7 @@ int lua_check_depth(void)
 
 LuaCall lua_call_begin(lua_State *lua)
 {
-    LuaCall call = {lua, running, PyGILState_Ensure()};
+    LuaCall call = {lua, running, PyGILState_Ensure(), lua_memory_limit(0)};
     running = lua;
     depth++;
     return call;
@@ -37,6 +37,7 @@ static void release(const LuaCall *call)
 {
     running = call->before;
     depth--;
+    lua_memory_limit(call->is_memory_limited);
     PyGILState_Release(call->lock);
 }
 

@@ -2,7 +2,7 @@
 #include "../native.h"
 
 /* The same number as in native/__init__.py: it changes when functions or types do, or what they are given. */
-#define INTERFACE 34
+#define INTERFACE 35
 
 #ifndef FINGERPRINT
 #define FINGERPRINT "" /* of the sources; setup.py defines it */
@@ -42,7 +42,11 @@ static PyMethodDef functions[] = {
     {"map_header", native_map_header, METH_O, "The bytes in front of a map's pairs."},
     {"load_lua", native_load_lua, METH_O, "Find LuaJIT's functions."},
     METHOD("lua_attach", native_lua_attach, "Attach Lua code to a box."),
+    {"lua_begin", native_lua_begin, METH_NOARGS, "Begin a run of Lua code."},
     {"lua_detach", native_lua_detach, METH_NOARGS, "Detach Lua code from the box."},
+    {"lua_end", native_lua_end, METH_NOARGS, "End a run of Lua code."},
+    {"long_lua", native_long_lua, METH_NOARGS, "Take the report about a long run of Lua code."},
+    {"watch_lua", native_watch_lua, METH_VARARGS, "Watch runs of Lua code, and wait for signals."},
     METHOD("memory_outside", native_memory_outside, "Count memory outside of the engine."),
     {NULL},
 };

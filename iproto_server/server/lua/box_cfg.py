@@ -13,9 +13,14 @@ from typing import Any, Final
 
 from iproto_server.box.api.instance.cfg import wrong_value
 from iproto_server.config.config import Config
-from iproto_server.config.options import OPTIONS, Option
+from iproto_server.config.lua_options import LUA_OPTIONS
+from iproto_server.config.option import Option
+from iproto_server.config.options import OPTIONS
 
-_OPTIONS: Final = {option.name: option for option in OPTIONS}
+_OF_THE_PROCESS: Final = {"apps", *(option.name for option in LUA_OPTIONS)}
+"""Options that have taken effect before `box.cfg` is called."""
+
+_OPTIONS: Final = {option.name: option for option in OPTIONS if option.name not in _OF_THE_PROCESS}
 
 WITHOUT_EFFECT: Final = frozenset(
     (
@@ -93,7 +98,7 @@ def with_box_cfg(config: Config, options: Mapping[str, Any]) -> Config:
         if value is None or name in WITHOUT_EFFECT:
             continue
         option = _OPTIONS.get(name)
-        if option is None or name == "apps":
+        if option is None:
             raise wrong_value(name, "unexpected option")
         try:
             if option.many:

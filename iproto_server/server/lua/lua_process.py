@@ -6,8 +6,9 @@ import asyncio
 import logging
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import FrameType
 
 import uvloop
 
@@ -15,15 +16,16 @@ from iproto_server.app import Application
 from iproto_server.config.config import Config
 from iproto_server.lua.fibers import FiberRuntime, run
 from iproto_server.lua.server_functions import server_functions
-from iproto_server.server.lua.lua_server import LuaServer
+from iproto_server.server.lua.lua_server import LuaServer, limits_of
 from iproto_server.server.service_manager import ServiceManager
-from iproto_server.server.watchdog import END_GRACE, STOP_SIGNALS
+from iproto_server.server.watchdog import END_GRACE, STOP_SIGNALS, Watchdog
 
 logger = logging.getLogger("iproto_server.lua")
 
 
 def run_lua(
     scripts: Sequence[str],
+    config: Config,
     configured: Callable[[Config], Config],
     applications: Sequence[Application],
     manager: ServiceManager,
@@ -32,6 +34,7 @@ def run_lua(
 
     Parameters:
         scripts: the paths of the files, which run one after the other.
+        config: the configuration without the options of `box.cfg`.
         configured: see `LuaServer`.
         applications: applications of Python to serve beside them.
         manager: the service manager.
@@ -46,7 +49,7 @@ def run_lua(
     texts = [(path, Path(path).read_bytes()) for path in scripts]
     loop = uvloop.new_event_loop()
     try:
-        return loop.run_until_complete(LuaProcess(loop, configured, applications, manager).run(texts))
+        return loop.run_until_complete(LuaProcess(loop, config, configured, applications, manager).run(texts))
     finally:
         loop.close()
 
@@ -56,17 +59,19 @@ class LuaProcess:
 
     Parameters:
         loop: the event loop.
-        configured, applications, manager: see `run_lua`.
+        config, configured, applications, manager: see `run_lua`.
     """
 
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,
+        config: Config,
         configured: Callable[[Config], Config],
         applications: Sequence[Application],
         manager: ServiceManager,
     ) -> None:
         self._loop = loop
+        self._config = config
         self._manager = manager
         self._ended: asyncio.Future[int] = loop.create_future()
         self._is_asked_to_stop = False
@@ -75,7 +80,9 @@ class LuaProcess:
             "program_end_at_once": lambda status: os._exit(int(status) & 0xFF),
             "program_is_terminal": os.isatty,
         }
-        self._runtime = FiberRuntime(loop, {**server_functions(lambda: self._server), **functions})
+        self._runtime = FiberRuntime(
+            loop, {**server_functions(lambda: self._server), **functions}, limits_of(config)
+        )
         self._server = LuaServer(loop, self._runtime, configured, applications)
         self._runtime.require("internal.box.load")
         self._begin_shutdown: Callable[..., object] = self._runtime.require("internal.program.shutdown")[
@@ -107,6 +114,7 @@ class LuaProcess:
         """
         for number in STOP_SIGNALS:
             self._loop.add_signal_handler(number, self._stop)
+        self._watch()
         for path, text in texts:
             why = await self._run_file(path, text)
             if why is not None:
@@ -120,6 +128,20 @@ class LuaProcess:
             self._manager.stopping(self._server.server.config.stop_timeout + END_GRACE)
         await self._server.stop()
         return status
+
+    def _watch(self) -> None:
+        """Report what keeps the event loop busy."""
+
+        def current() -> Config:
+            return self._config if self._server.server is None else self._server.server.config
+
+        def describe(frame: FrameType) -> Mapping[str, object]:
+            return {} if self._server.server is None else self._server.server.describe_running(frame)
+
+        watchdog = Watchdog(
+            lambda: current().stop_timeout, lambda: current().too_long_threshold, describe, has_lua=True
+        )
+        watchdog.start()
 
     async def _run_file(self, path: str, text: bytes) -> str | None:
         """Run a file to its end, or to that of the process. Returns the text of its error."""

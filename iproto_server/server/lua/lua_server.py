@@ -14,13 +14,20 @@ from iproto_server.codec import msgpack as codec
 from iproto_server.config.config import Config
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.lua.fibers import FiberRuntime
+from iproto_server.lua.limits import LuaLimits
 from iproto_server.server.lua.box_cfg import with_box_cfg
 from iproto_server.server.lua.lua_host import LuaHost
+from iproto_server.server.requests.call import Calls
 from iproto_server.server.server import Server
 
 logger = logging.getLogger("iproto_server.lua")
 
 Answer = Callable[..., object]
+
+
+def limits_of(config: Config) -> LuaLimits:
+    """Return the limits of Lua code that a configuration has."""
+    return LuaLimits(config.lua_memory, config.lua_jit == "on", config.lua_time_limit)
 
 
 class LuaServer:
@@ -89,7 +96,7 @@ class LuaServer:
             answer(True, True)
 
     async def start(self, options: Mapping[str, Any]) -> None:
-        """Start the server.
+        """Start the server, unless it runs.
 
         Parameters:
             options: the options of `box.cfg`.
@@ -100,13 +107,15 @@ class LuaServer:
             StorageError: the files cannot be used as they are.
             OSError: a file or an address cannot be used.
         """
+        if self.server is not None:
+            return
         config = self._configured(with_box_cfg(Config(listen=(), guest="none"), options or {}))
         if str(config.work_dir) != ".":
             # As in Tarantool, Lua code finds its files there.
             config = dataclasses.replace(config, work_dir=config.work_dir.absolute())
             config.work_dir.mkdir(parents=True, exist_ok=True)
             os.chdir(config.work_dir)
-        server = Server(config, self._applications, lua=self._host.serve)
+        server = Server(config, self._applications, lua=self.serve, configures_guest=False)
         server.open(self._loop)
         self._host.attach(server.box)
         try:
@@ -121,6 +130,15 @@ class LuaServer:
         """Let the current or next stop wait for nothing."""
         if self.server is not None:
             self.server.stop_waiting()
+
+    def adopt(self, server: Server) -> None:
+        """Use a server that Lua code has not started."""
+        self._host.attach(server.box)
+        self.server = server
+
+    def serve(self, calls: Calls) -> None:
+        """Let clients call functions of Lua, and evaluate texts."""
+        self._host.serve(calls)
 
     async def stop(self) -> None:
         """Stop the server, if it runs."""

@@ -40,6 +40,12 @@ scheduler.on_suspend = function() end
 scheduler.on_resume = function() end
 scheduler.on_pause = function() end
 
+-- Called before a fiber goes on from the event loop, if there are limits for it.
+local on_switch
+function scheduler.set_on_switch(call)
+    on_switch = call
+end
+
 -- Called with a fiber that ends.
 scheduler.on_finish = function() end
 
@@ -300,6 +306,7 @@ local function run_rounds()
             if held and fiber.is_yielding then
                 held[#held + 1] = fiber
             elseif fiber.status ~= 'dead' then
+                if on_switch then on_switch() end
                 scheduler.on_resume(fiber)
                 start_waiting(fiber)
                 scheduler.on_pause(fiber)
