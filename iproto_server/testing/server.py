@@ -29,8 +29,8 @@ class IprotoServer:
 
     Parameters:
         work_dir: its directory; made when it is not there. What was in it is taken over.
-        apps: the applications, each "module:attribute" or the path of a Lua file. A relative path begins in the
-            current directory.
+        apps: the applications, each "module:attribute" or the path of a Lua file, where a relative path
+            begins in the current directory.
         environment: environment variables for it, beside the test's own.
         options: options of the command line by their names in `box.cfg`'s manner: `wal_mode="fsync"`,
             `read_only=True`, `listen=["127.0.0.1:3301", "unix:jobs.sock"]`. Without `listen` it takes a free

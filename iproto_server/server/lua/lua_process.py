@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import uvloop
 
@@ -75,19 +76,17 @@ class LuaProcess:
         self._manager = manager
         self._ended: asyncio.Future[int] = loop.create_future()
         self._is_asked_to_stop = False
-        functions = {
+        functions: dict[str, Callable[..., Any]] = {
+            **server_functions(lambda: self._server),
             "program_end": self._end,
             "program_end_at_once": lambda status: os._exit(int(status) & 0xFF),
             "program_is_terminal": os.isatty,
         }
-        self._runtime = FiberRuntime(
-            loop, {**server_functions(lambda: self._server), **functions}, limits_of(config)
-        )
+        self._runtime = FiberRuntime(loop, functions, limits_of(config))
         self._server = LuaServer(loop, self._runtime, configured, applications)
         self._runtime.require("internal.box.load")
-        self._begin_shutdown: Callable[..., object] = self._runtime.require("internal.program.shutdown")[
-            b"begin"
-        ]
+        shutdown = self._runtime.require("internal.program.shutdown")
+        self._begin_shutdown: Callable[..., object] = shutdown[b"begin"]
 
     def _end(self, status: float) -> None:
         """End the process: after the hooks of a stop, or because Lua code has called `os.exit`."""

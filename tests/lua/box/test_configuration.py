@@ -13,8 +13,8 @@ SNIPPETS = {
     ),
     "defaults": (
         "local r = {} for name, value in pairs(box.cfg) do r[#r + 1] = name .. '=' .. tostring(value) end "
-        "table.sort(r) for place = #r, 1, -1 do if r[place]:match('^work_dir') then table.remove(r, place) end "
-        "end return r"
+        "table.sort(r) for place = #r, 1, -1 do "
+        "if r[place]:match('^work_dir') then table.remove(r, place) end end return r"
     ),
     "listening": (
         "local r = {} for _, address in ipairs{'unix/:./s.sock', '/tmp/' .. require('uuid').str(), "

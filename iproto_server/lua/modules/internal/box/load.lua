@@ -99,8 +99,11 @@ function box.cfg(given)
     if not ok then error(why, 0) end
     fill()
     rawset(box, 'cfg', setmetatable(options.defaults(), {__call = configure_again}))
-    set_fields(configured_values())
+    local effective = configured_values()
+    set_fields(effective)
     set_fields(options.shown(found))
+    -- What the command line says comes before what Lua code has given.
+    if effective.wal_mode ~= found.wal_mode then rawset(box.cfg, 'wal_mode', effective.wal_mode) end
 end
 
 return box
