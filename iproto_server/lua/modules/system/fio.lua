@@ -1,8 +1,8 @@
 -- Tarantool's module fio: files and directories.
 -- On purpose different: other fibers wait while a function runs; a size that is negative or no number is refused
 -- (Tarantool reads for ever, or shows an error of its code); integers of C such as `2LL` are sizes and offsets, which
--- Tarantool takes as 0; copying a file onto itself leaves it as it is, where Tarantool truncates it and does not return;
--- a copy that fails leaves no empty file; files of a tree are copied in the order of the directory.
+-- Tarantool takes as 0; copying a file onto itself leaves it as it is, where Tarantool truncates it and does not
+-- return; a copy that fails leaves no empty file; files of a tree are copied in the order of the directory.
 local _, host = ...
 local ffi = require('ffi')
 local handles = require('internal.files.file_handle')

@@ -292,8 +292,8 @@ end
 local OWN_KIND = {string = true, number = true, boolean = true}
 
 -- The kind of a value after `__serialize`: 'nil', 'boolean', 'string', 'number', 'long' (an int64_t or uint64_t),
--- 'float' (a number that is no integer even if it is whole), 'scalar' (a text of its own), 'array' or 'map'. Returns it, the
--- value, an array's size, and whether the hint asks for YAML's flow style.
+-- 'float' (a number that is no integer even if it is whole), 'scalar' (a text of its own), 'array' or 'map'. Returns it,
+-- the value, an array's size, and whether the hint asks for YAML's flow style.
 function serializer.classify(value, options, rounds)
     local kind = type(value)
     if kind == 'table' then return classify_table(value, options, rounds) end
