@@ -1857,7 +1857,13 @@ def lua_end() -> None:
     """End what `lua_begin` has begun; collect garbage if the run has needed more memory than its limit."""
 
 def watch_lua(
-    descriptor: int, seconds: float, threshold: float, grace: float, second_grace: float, /
+    descriptor: int,
+    seconds: float,
+    threshold: float,
+    left: float,
+    grace: float,
+    second_grace: float,
+    /,
 ) -> bytes:
     """Watch runs of Lua code in a thread of its own, and read signals.
 
@@ -1867,6 +1873,7 @@ def watch_lua(
         descriptor: A pipe from which numbers of signals are read.
         seconds: It returns at the latest after this time.
         threshold: Seconds after which a run is long: then it returns, and `long_lua` has a report.
+        left: Seconds to the end of the process; infinity before a signal to stop.
         grace: Seconds from the first signal to stop to the end of the process.
         second_grace: The same from the second one.
 

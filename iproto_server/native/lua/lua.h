@@ -80,6 +80,7 @@ int lua_packing_push(lua_State *lua, LuaPacking *packing, void (*push)(lua_State
 int lua_packing_raise(lua_State *lua, LuaPacking *packing, const LuaFailure *failure);
 int lua_push_packed(lua_State *lua); /* for LUA_KEPT_PUSH_PACKED */
 int lua_raise_text(lua_State *lua, const char *text); /* behind the position of the code that called the function */
+void lua_make_text(lua_State *lua); /* of the error on top of the stack, such as one of box */
 int lua_raise_failure(lua_State *lua, const LuaFailure *failure);
 /* How the module msgpack packs, and how rows of tuples are packed: however sparse they are. */
 const LuaEncoding *lua_msgpack_encoding(lua_State *lua);

@@ -270,6 +270,7 @@ static int encode_serialized(Encoder *encoder, int place, int depth)
     int before = lua_memory_limit(1), is_raised = lua_pcall(lua, 1, 1, 0);
     lua_memory_limit(before);
     if (is_raised) {
+        lua_make_text(lua);
         const char *text = lua_tolstring(lua, -1, NULL);
         return refuse_as_object(encoder, text ? text : "");
     }

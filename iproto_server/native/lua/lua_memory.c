@@ -7,8 +7,11 @@ int lua_memory_is_limited, lua_memory_is_full;
 typedef struct {
     lua_Alloc allocate; /* LuaJIT's own function and data */
     void *data;
-    size_t used, limit, reserve; /* the reserve is for what handles the first error of a run */
+    size_t used, limit;
+    size_t reserve; /* more, for what handles an error */
+    size_t extra;   /* the same if what is in use has left nothing: for code that makes memory free */
 } Memory;
+static Memory *limited; /* of the state that was limited last */
 
 static void *allocate(void *data, void *block, size_t old_size, size_t new_size)
 {
@@ -16,7 +19,7 @@ static void *allocate(void *data, void *block, size_t old_size, size_t new_size)
     if (!block)
         old_size = 0;
     if (new_size > old_size && lua_memory_is_limited) {
-        size_t limit = memory->limit + (lua_memory_is_full ? memory->reserve : 0);
+        size_t limit = memory->limit + memory->extra + (lua_memory_is_full ? memory->reserve : 0);
         if (new_size - old_size > limit || memory->used > limit - (new_size - old_size)) {
             lua_memory_is_full = 1;
             return NULL;
@@ -40,6 +43,7 @@ int lua_set_memory_limit(lua_State *lua)
     memory->used = (size_t)lua_gc(lua, LUA_GCCOUNT, 0) * KILOBYTE;
     memory->allocate = lua_getallocf(lua, &memory->data);
     lua_setallocf(lua, allocate, memory);
+    limited = memory;
     return 0;
 }
 
@@ -61,5 +65,6 @@ void lua_memory_collect(lua_State *lua)
         lua_settop(lua, -2);
     lua_memory_limit(before);
     lua_memory_is_full = 0;
+    limited->extra = limited->used > limited->limit - limited->reserve ? limited->reserve : 0;
     PyErr_Restore(type, error, trace);
 }

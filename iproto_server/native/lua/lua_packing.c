@@ -75,6 +75,16 @@ int lua_raise_failure(lua_State *lua, const LuaFailure *failure)
     return lua_error(lua);
 }
 
+void lua_make_text(lua_State *lua)
+{
+    if (lua_type(lua, -1) == LUA_TSTRING)
+        return;
+    lua_getfield(lua, LUA_GLOBALSINDEX, "tostring");
+    lua_pushvalue(lua, -2);
+    lua_pcall(lua, 1, 1, 0); /* an error is pushed as well as a result */
+    lua_replace(lua, -2);
+}
+
 /* -- encodings -- */
 
 static const LuaEncoding *kept_encoding(lua_State *lua, int key)

@@ -217,7 +217,8 @@ static void read_signals(Watch *watch)
         if (number != SIGTERM && number != SIGINT)
             continue;
         double due = now() + (watch->stops ? watch->second_grace : watch->grace);
-        if (!watch->stops++ || due < watch->stop_at)
+        watch->stops++;
+        if (due < watch->stop_at)
             watch->stop_at = due;
     }
     if (count > 0)
@@ -234,7 +235,7 @@ static void watch_until(Watch *watch)
             read_signals(watch);
         look(watch->threshold);
         int is_stuck = is_long() && atomic_load(&traceback.phase) == TRACEBACK_ASKED;
-        if (is_stuck && watch->stops && now() > watch->stop_at)
+        if (is_stuck && now() > watch->stop_at)
             end_process(128 + SIGTERM);
         if (!is_stuck && (watch->count || seen.reported_seconds || left <= 0))
             return;
@@ -257,15 +258,16 @@ PyObject *native_lua_end(PyObject *module, PyObject *ignored)
     Py_RETURN_NONE;
 }
 
-/* watch_lua(descriptor, seconds, threshold, grace, second_grace) */
+/* watch_lua(descriptor, seconds, threshold, left, grace, second_grace) */
 PyObject *native_watch_lua(PyObject *module, PyObject *args)
 {
     Watch watch = {0};
-    double seconds;
-    if (!PyArg_ParseTuple(args, "idddd", &watch.descriptor, &seconds, &watch.threshold, &watch.grace,
+    double seconds, left;
+    if (!PyArg_ParseTuple(args, "iddddd", &watch.descriptor, &seconds, &watch.threshold, &left, &watch.grace,
                           &watch.second_grace))
         return NULL;
     watch.end = now() + seconds;
+    watch.stop_at = now() + left;
     Py_BEGIN_ALLOW_THREADS
     watch_until(&watch);
     Py_END_ALLOW_THREADS

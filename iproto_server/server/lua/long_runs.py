@@ -39,9 +39,9 @@ class LuaReports:
         self._next = clock()
         self._count = 0
 
-    def wait(self, descriptor: int, seconds: float, grace: float, second_grace: float) -> bytes:
+    def wait(self, descriptor: int, seconds: float, left: float, grace: float, second_grace: float) -> bytes:
         """Wait for signals, for a long run of Lua code, or for a time; see `watch_lua`."""
-        return watch_lua(descriptor, min(seconds, LONGEST_WAIT), TOO_LONG, grace, second_grace)
+        return watch_lua(descriptor, min(seconds, LONGEST_WAIT), TOO_LONG, left, grace, second_grace)
 
     def take(self) -> Callable[[], None] | None:
         """Return a function that logs what was found; None if nothing is to be logged.

@@ -1,6 +1,7 @@
 -- Errors of box between this side and Python's.
 local errors = require('internal.box.values.error')
 
+local tostring = tostring
 local PROC_LUA = 32
 
 local failure = {of_host = errors.new_error}
