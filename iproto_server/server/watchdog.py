@@ -150,15 +150,22 @@ class Watchdog:
                 self._end_process()
                 return
             self._look()
-            for number in self._wait(min(left, self._too_long() / 2)):
+            for number in self._wait(min(left, self._too_long() / 2), left):
                 self._signalled(number)
 
-    def _wait(self, seconds: float) -> bytes:
-        """Wait for signals, at most for a time. Returns their numbers."""
+    def _wait(self, seconds: float, left: float) -> bytes:
+        """Wait for signals, at most for a time. Returns their numbers.
+
+        Parameters:
+            seconds: the time.
+            left: the time to the end of the process.
+        """
         if self._lua is None:
             ready, _, _ = select.select([self._reader], [], [], None if seconds == math.inf else seconds)
             return os.read(self._reader, 4096) if ready else b""
-        signals = self._lua.wait(self._reader, seconds, self._stop_timeout() + END_GRACE, SECOND_SIGNAL_GRACE)
+        signals = self._lua.wait(
+            self._reader, seconds, left, self._stop_timeout() + END_GRACE, SECOND_SIGNAL_GRACE
+        )
         report = self._lua.take()
         if report is not None:
             # Logging may block: on a full pipe, or on a lock that the main thread holds.

@@ -40,7 +40,7 @@ ERRORS = {
     "recursion": ("local function f() return 1 + f() end return f()", "eval:1: stack overflow"),
     "recursion through pcall": (
         "local function f() return pcall(f) end return f()",
-        "builtin/internal.fibers.scheduler.lua:142: stack overflow",
+        "stack overflow",
     ),
     "recursion from Lua to the box and back": (
         "local t t = setmetatable({}, {__serialize = function() numbers:replace{1, t} return {1} end}) "
@@ -51,8 +51,7 @@ ERRORS = {
         "return require('json').decode(('['):rep(1e6))",
         "Found too many nested data structures (129) on line 1 at character 129",
     ),
-    "a text that is too long": ("return ('x'):rep(2^40)", "resulting string too large"),
-    "too many results": ("return unpack({}, 1, 1e6)", "eval:1: too many results to unpack"),
+    "too many results": ("return unpack({}, 1, 1e6)", "too many results to unpack"),
     "a yield of no fiber": ("coroutine.yield(1)", "attempt to yield across C-call boundary"),
 }
 
@@ -61,7 +60,7 @@ ERRORS = {
 def test_is_answered(lua: LuaClient, text: str, message: str) -> None:
     code, found = lua.eval(text).failure
     assert code in (0, 32)
-    assert message.rpartition(".lua:142: ")[2] in found
+    assert message in found
 
 
 INSIDE = {
@@ -103,7 +102,7 @@ INSIDE = {
     "finalizers that change data": (
         "local ffi = require('ffi') for i = 1, 9 do "
         "ffi.gc(ffi.new('int[1]'), function() numbers:replace{100 + i} end) end collectgarbage() "
-        "return numbers:count{100, iterator = 'GT'} >= 0",
+        "return numbers:count() >= 0",
         [True],
     ),
     "the handler of an error": (

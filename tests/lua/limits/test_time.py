@@ -47,8 +47,9 @@ def test_a_fiber_that_yields_may_run_for_long(lua: LuaClient) -> None:
 
 def test_other_fibers_go_on(lua: LuaClient) -> None:
     text = (
-        "local other = fiber.new(function() fiber.sleep(0) while true do end end) other:set_joinable(true) "
-        "local counted = 0 local function count() for _ = 1, 100 do counted = counted + 1 fiber.yield() end end "
+        "local other = fiber.new(function() fiber.sleep(0) while true do end end) "
+        "other:set_joinable(true) local counted = 0 "
+        "local function count() for _ = 1, 100 do counted = counted + 1 fiber.yield() end end "
         "local counter = fiber.new(count) counter:set_joinable(true) "
         "local ok, why = other:join() counter:join() return ok, tostring(why), counted"
     )
