@@ -275,10 +275,7 @@ def load_config(
             f"{origins['max_buffered']}: {config.max_buffered_bytes} bytes are less than twice max_frame"
         )
     if config.lua_time_limit is not None and config.lua_jit != "off":
-        raise ConfigError(
-            f"{origins['lua_time_limit']}: compiled Lua code cannot be interrupted, so a time limit needs"
-            " lua_jit off (--lua-jit off)"
-        )
+        raise ConfigError(f"{origins['lua_time_limit']}: it needs --lua-jit off: compiled code runs on")
     if config.allow_guest and config.guest == "none":
         raise ConfigError(f"{origins['allow_guest']} and {origins['guest']} contradict each other")
     return config

@@ -25,7 +25,6 @@ from iproto_server.server.applications.background_tasks import BackgroundTasks
 from iproto_server.server.applications.reload import Reload
 from iproto_server.server.applications.served_applications import ServedApplications
 from iproto_server.server.backup_reader import BackupReader
-from iproto_server.server.connection.connection import Connection
 from iproto_server.server.connection.listeners import Listeners
 from iproto_server.server.database import ServedDatabase
 from iproto_server.server.deadline import Deadline
@@ -190,7 +189,7 @@ class Server(ServedDatabase):
         state.idle.configure()
         # Listening comes last, because an earlier client would find procedures missing.
         try:
-            await self._listen()
+            box.listen += await self.listeners.listen_on(self.config.listen, state)
             await self._listen_1_5()
             if self._http is not None:
                 await self._http.listen()
@@ -213,7 +212,7 @@ class Server(ServedDatabase):
         self.listeners.stop_listening(state.config.listen)
         state.config = dataclasses.replace(state.config, listen=addresses)
         del self.box.listen[:]
-        await self._listen()
+        self.box.listen += await self.listeners.listen_on(addresses, state)
 
     def _serve_operators(self) -> None:
         """Let clients call the procedures for operators."""
@@ -273,11 +272,6 @@ class Server(ServedDatabase):
         if self._reload.failure is not None:
             parts.insert(0, self._reload.failure)
         return "; ".join(parts)
-
-    async def _listen(self) -> None:
-        """Listen on the addresses of the option `listen`. Raises OSError if one cannot be used."""
-        for address in self.config.listen:
-            self.box.listen.append(await self.listeners.listen(address, self.state, Connection))
 
     async def _listen_1_5(self) -> None:
         """Listen to clients of Tarantool 1.5. Raises OSError if an address is in use."""

@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Final
 from iproto_server.logging.log_setup import event
 
 if TYPE_CHECKING:
-    from iproto_server.server.lua.long_runs import LuaReports
+    from iproto_server.lua.long_runs import LuaReports
 
 logger = logging.getLogger("iproto_server.watchdog")
 
@@ -88,7 +88,7 @@ class Watchdog:
     ) -> None:
         self._lua: LuaReports | None = None
         if has_lua:
-            from iproto_server.server.lua.long_runs import LuaReports
+            from iproto_server.lua.long_runs import LuaReports
 
             self._lua = LuaReports(clock)
         self._stop_timeout = stop_timeout

@@ -68,6 +68,20 @@ class Listeners:
         factory = ConnectionFactory(connect, refuse, state.admission, state.rate_limited_log)
         return str(await self.accept(address, factory, suffix))
 
+    async def listen_on(self, addresses: Iterable[Address], state: ServerState) -> list[str]:
+        """Accept connections of the current protocol on addresses.
+
+        Parameters:
+            addresses: the addresses.
+            state: what the connections share.
+
+        Returns: the addresses with their real ports.
+
+        Raises:
+            OSError: an address cannot be used.
+        """
+        return [await self.listen(address, state, Connection) for address in addresses]
+
     async def accept(self, address: Address, factory: ConnectionFactory, suffix: str = "") -> Address:
         """Accept connections of any protocol on an address.
 

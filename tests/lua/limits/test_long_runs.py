@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from iproto_server.server.lua.long_runs import INTERVAL, LuaReports, in_one_line
+from iproto_server.lua.long_runs import INTERVAL, LuaReports, in_one_line
 from iproto_server.testing.logged_process import LoggedProcess
 from iproto_server.testing.serving import serve
 from tests.iproto_client import EVAL, EXPRESSION, TUPLE, IprotoClient
