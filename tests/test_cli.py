@@ -185,8 +185,10 @@ class TestRefusals:
             ),
             (["serve", "--snap-io-rate-limit", "fast"], '--snap-io-rate-limit: "fast" is not a rate'),
             (["serve", "--net-msg-max", "0"], "--net-msg-max: 0 is out of bounds"),
-            (["serve", "jobs"], 'MODULE:APP: "jobs" is not an application: expected MODULE:ATTRIBUTE'),
-            (["serve", "dir/init.lua"], 'MODULE:APP: "dir/init.lua": Lua is not run; an application is'),
+            (
+                ["serve", "jobs"],
+                'MODULE:APP: "jobs" is not an application: expected MODULE:ATTRIBUTE or FILE.lua',
+            ),
             (["serve", "--config", "nowhere.toml"], "cannot read nowhere.toml: No such file or directory"),
             (["server"], "No such command"),
         ],

@@ -220,7 +220,7 @@ class TestErrorsSayWhereTheyAre:
     def test_among_the_arguments(self) -> None:
         assert (
             refusal({"apps": ("jobs",)})
-            == 'MODULE:APP: "jobs" is not an application: expected MODULE:ATTRIBUTE'
+            == 'MODULE:APP: "jobs" is not an application: expected MODULE:ATTRIBUTE or FILE.lua'
         )
 
     def test_in_the_environment(self) -> None:
