@@ -324,16 +324,20 @@ def _identity(path: str) -> tuple[int, int] | None:
 
 
 def remove_stale_socket(path: str) -> None:
-    """Remove a unix socket on which no process listens.
+    """Remove a unix socket on which no process listens, or an empty file, with which a path was reserved.
+
+    Tarantool removes any file; here, data stay.
 
     Raises:
-        OSError: EADDRINUSE, a process listens, or the path is not a socket.
+        OSError: EADDRINUSE, a process listens, or the path is neither a socket nor an empty file.
     """
     try:
-        if not stat.S_ISSOCK(os.stat(path).st_mode):
-            raise OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE))
+        found = os.stat(path)
     except FileNotFoundError:
         return
+    is_empty_file = stat.S_ISREG(found.st_mode) and not found.st_size
+    if not stat.S_ISSOCK(found.st_mode) and not is_empty_file:
+        raise OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE))
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         try:
             probe.connect(path)

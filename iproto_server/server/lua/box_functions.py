@@ -142,9 +142,9 @@ class BoxFunctions:
         return True
 
     def _act_as(self, arguments: list[Any]) -> None:
-        """Give the current session the rights of another user, until Lua code takes them back."""
+        """Give the current session the rights of another user; without arguments, those of its own again."""
         session = self._box.session.current
-        session.credentials = self._box.access.for_session(arguments[0])
+        session.credentials = self._box.access.for_session(arguments[0]) if arguments else session.user
 
     def _of_session(self, arguments: list[Any]) -> object:
         method, *rest = arguments

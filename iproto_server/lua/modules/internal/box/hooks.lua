@@ -6,4 +6,6 @@ local stored = require('internal.box.schema.stored')
 spaces.refresh_all()
 stored.refresh_all()
 functions.ask('set_hooks', {'space', 'function', 'read_only', 'storage'}, spaces.refresh, stored.refresh,
-              require('internal.box.state').ctl.notify, require('internal.box.session.storages').forget)
+              require('internal.box.state').notify, require('internal.box.session.storages').forget)
+functions.is_attached = true
+require('internal.box.session.fiber_triggers').attach()

@@ -7,6 +7,7 @@ local transactions = require('internal.box.transactions')
 local plain = require('internal.box.plain')
 local options = require('internal.box.options')
 local spaces = require('internal.box.space.spaces')
+local state = require('internal.box.state')
 local encode = require('msgpack').encode
 require('internal.box.session.fiber_sessions')
 
@@ -16,22 +17,11 @@ _G.box = box
 for name, value in pairs(require('internal.box.init')) do box[name] = value end
 box.index = spaces.ITERATORS
 
-for _, name in ipairs{'begin', 'commit', 'rollback', 'savepoint', 'rollback_to_savepoint', 'is_in_txn', 'atomic'} do
-    box[name] = transactions[name]
-end
-
--- What there is after `box.cfg` only.
-local later = {
-    'space', 'schema', 'func', 'sequence', 'session', 'info', 'stat', 'slab', 'runtime', 'snapshot', 'once', 'ctl', 'backup',
-    'broadcast', 'watch', 'on_commit', 'on_rollback',
-}
-local is_later = {}
-for _, name in ipairs(later) do is_later[name] = true end
+box.session = require('internal.box.session.session')
+box.ctl, box.runtime = state.ctl, state.runtime
 
 setmetatable(box, {
-    __index = function(_, name)
-        if is_later[name] then error('Please call box.cfg{} first', 2) end
-    end,
+    __index = function() error('Please call box.cfg{} first', 2) end,
 })
 
 local function asked(name)
@@ -73,14 +63,16 @@ local function configure_again(_, given)
 end
 
 local function fill()
+    setmetatable(box, nil)
     box.space = spaces.all
     box.schema = require('internal.box.schema.schema')
-    box.session = require('internal.box.session.session')
     box.func = require('internal.box.schema.stored').by_name
     box.sequence = require('internal.box.schema.sequence')
     box.once = require('internal.box.once')
-    local state = require('internal.box.state')
-    for name, value in pairs(state) do box[name] = value end
+    for _, name in ipairs{'info', 'stat', 'slab'} do box[name] = state[name] end
+    for _, name in ipairs{'begin', 'commit', 'rollback', 'savepoint', 'rollback_to_savepoint', 'is_in_txn', 'atomic'} do
+        box[name] = transactions[name]
+    end
     box.on_commit, box.on_rollback = transactions.on_commit, transactions.on_rollback
     box.snapshot = function() return plain.await(host.wait_for_box, 'box.snapshot') end
     box.broadcast = asked('box.broadcast')

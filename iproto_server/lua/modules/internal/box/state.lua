@@ -49,7 +49,7 @@ end
 local changed = conditions.new()
 
 -- Called whenever the instance has become read-only or writable.
-function ctl.notify()
+local function notify()
     changed:broadcast()
 end
 
@@ -77,4 +77,5 @@ return {
     slab = {info = asked('box.slab.info')},
     runtime = {info = asked('box.runtime.info')},
     ctl = ctl,
+    notify = notify,
 }

@@ -2,19 +2,37 @@
 --
 -- Source: Tarantool reference, "Submodule box.session".
 local functions = require('internal.box.functions')
-local in_fibers = require('internal.box.session.fiber_triggers')
+local fiber_triggers = require('internal.box.session.fiber_triggers')
+local failure = require('internal.box.failure')
 local storages = require('internal.box.session.storages')
+
+-- What the functions return before `box.cfg`.
+local BEFORE = {
+    id = function() return 1 end,
+    uid = function() return 1 end,
+    euid = function() return 1 end,
+    user = function() return 'admin' end,
+    effective_user = function() return 'admin' end,
+    type = function() return 'background' end,
+    sync = function() return 0 end,
+    peer = function() return nil end,
+    exists = function(id) return id == 1 end,
+    push = function() return nil, failure.of_host(5, "Session 'background' does not support push()") end,
+}
 
 local session = {}
 
 for _, name in ipairs{'id', 'uid', 'euid', 'user', 'effective_user', 'type', 'sync', 'peer', 'exists', 'push'} do
     local full = 'box.session.' .. name
-    session[name] = function(...) return functions.ask(full, ...) end
+    session[name] = function(...)
+        if functions.is_attached then return functions.ask(full, ...) end
+        return BEFORE[name](...)
+    end
 end
 
 for _, name in ipairs{'on_connect', 'on_disconnect', 'on_auth'} do
     session[name] = function(...)
-        return in_fibers.set(function(...) return functions.ask('session', name, ...) end, ...)
+        return fiber_triggers.set(name, ...)
     end
 end
 
@@ -34,10 +52,12 @@ function session.su(user, call, ...)
     return back(pcall(call, ...))
 end
 
-session.id = functions.session_id
+function session.id()
+    return functions.is_attached and functions.session_id() or BEFORE.id()
+end
 
 return setmetatable(session, {
     __index = function(_, name)
-        if name == 'storage' then return storages.of(functions.session_id()) end
+        if name == 'storage' then return storages.of(session.id()) end
     end,
 })

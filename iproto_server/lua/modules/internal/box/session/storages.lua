@@ -11,7 +11,7 @@ function storages.of(id)
     local storage = open[id] or closed[id]
     if storage then return storage end
     storage = {}
-    if functions.ask('keep_storage', id) then open[id] = storage else closed[id] = storage end
+    if not functions.is_attached or functions.ask('keep_storage', id) then open[id] = storage else closed[id] = storage end
     return storage
 end
 
