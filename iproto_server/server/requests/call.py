@@ -195,9 +195,16 @@ class Calls(ProcedureTable):
         self, session: Session, name: str, procedure: Procedure | None, arguments: list[Any]
     ) -> object:
         """Call a procedure or a function of the server with the session's current rights."""
-        if procedure is None:
-            if name.startswith("box."):
+        if procedure is None and name.startswith("box."):
+            try:
                 return self._run(session, name, self._remote_calls.find(name), arguments)
+            except BoxError as error:
+                if error.code != ErrorCode.NO_SUCH_PROC:
+                    raise
+                procedure = self._find_in_lua(name)
+                if procedure is None:
+                    raise
+        if procedure is None:
             own = self.own.get(name)
             if own is None:
                 raise BoxError(ErrorCode.NO_SUCH_PROC, name)
