@@ -67,6 +67,9 @@ extern PyTypeObject LuaFunction_Type, LuaProcedure_Type; /* the latter: lua_proc
 PyObject *lua_function_object(lua_State *lua, int place);
 int lua_function_reference(PyObject *function); /* of the registry */
 void lua_push_function(lua_State *lua, PyObject *function);
+/* Call the C function of a reference with a pointer, in protected mode and as a run of Lua code: code of users that it calls
+ * gets the limit of memory by lua_memory_limit(1). Returns 0; -1 with an exception. */
+int lua_run_protected(lua_State *lua, int reference, const void *argument);
 int lua_invoke(lua_State *lua);
 /* Call the function `enter` of LuaBoxValues: the results of a call; a number if it waits; NULL with an exception. The first
  * argument is the name, whose reference is kept in `name`, at first 0. */

@@ -91,6 +91,23 @@ void lua_raise_top(lua_State *lua)
     lua_settop(lua, -2);
 }
 
+int lua_run_protected(lua_State *lua, int reference, const void *argument)
+{
+    int before = lua_memory_limit(0);
+    lua_run_begin();
+    lua_rawgeti(lua, LUA_REGISTRYINDEX, reference);
+    lua_pushlightuserdata(lua, (void *)argument);
+    int is_raised = lua_pcall(lua, 1, 0, 0);
+    if (is_raised) {
+        lua_memory_limit(0);
+        lua_raise_top(lua);
+    }
+    if (lua_run_end())
+        lua_memory_collect(lua);
+    lua_memory_limit(before);
+    return is_raised ? -1 : 0;
+}
+
 static PyObject *call_lua(Invocation call)
 {
     lua_State *lua = lua_running();
@@ -100,18 +117,8 @@ static PyObject *call_lua(Invocation call)
         PyErr_SetString(PyExc_RuntimeError, "Lua has ended");
         return NULL;
     }
-    int before = lua_memory_limit(0);
-    lua_run_begin();
-    lua_rawgeti(lua, LUA_REGISTRYINDEX, lua_box_values.invoke);
-    lua_pushlightuserdata(lua, &call);
-    if (lua_pcall(lua, 1, 0, 0)) {
-        lua_memory_limit(0);
+    if (lua_run_protected(lua, lua_box_values.invoke, &call) < 0)
         Py_CLEAR(call.result);
-        lua_raise_top(lua);
-    }
-    if (lua_run_end())
-        lua_memory_collect(lua);
-    lua_memory_limit(before);
     return call.result;
 }
 

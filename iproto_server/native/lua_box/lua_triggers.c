@@ -25,18 +25,10 @@ int lua_trigger(lua_State *lua)
     push_row(lua, notice->row, notice->format);
     lua_pushlstring(lua, notice->name, notice->name_size);
     lua_pushlstring(lua, notice->operation, strlen(notice->operation));
+    lua_memory_limit(1);
     lua_call(lua, 4, 0);
+    lua_memory_limit(0);
     return 0;
-}
-
-static int call_trigger(lua_State *lua, const Notice *notice)
-{
-    lua_rawgeti(lua, LUA_REGISTRYINDEX, lua_box_values.trigger);
-    lua_pushlightuserdata(lua, (void *)notice);
-    if (lua_pcall(lua, 1, 0, 0) == 0)
-        return 0;
-    lua_raise_top(lua);
-    return -1;
 }
 
 int lua_notify(PyObject *trigger, SpaceObject *space, const RowRef *old, const RowRef *row, const char *operation)
@@ -54,7 +46,7 @@ int lua_notify(PyObject *trigger, SpaceObject *space, const RowRef *old, const R
     if (text) {
         Notice notice = {lua_function_reference(trigger), lua_format(lua, space->format), old, row, text, operation,
                          (size_t)size};
-        done = call_trigger(lua, &notice);
+        done = lua_run_protected(lua, lua_box_values.trigger, &notice);
     }
     Py_XDECREF(name);
     return done;

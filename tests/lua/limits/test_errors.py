@@ -149,7 +149,6 @@ YIELDS = {
         "numbers:replace{1, setmetatable({}, {__serialize = f})}",
     ),
     "in an order function": ("", "", "table.sort({3, 2, 1}, f)"),
-    "in a function of gsub": ("", "", "('abc'):gsub('.', f)"),
     "in a transaction": ("", "", "box.begin() f() box.commit()"),
     "in a caller's commit": (
         "",
