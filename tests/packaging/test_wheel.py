@@ -98,6 +98,7 @@ def test_the_wheel_has_the_files_of_the_packages_without_sources_in_c_and_tests(
         ".typed",
         ".properties",
         ".js",
+        ".lua",
         ".css",
         ".svg",
         ".LICENSE",
