@@ -67,7 +67,7 @@ TEST_PROGRAMS := tarantool:tarantool tarantoolctl:tarantool java:default-jre-hea
 
 .PHONY: help run check check-engine check-asan test check-durations crash worker-kills docs fuzz fuzz-asan queue-streams diff lint bench bench-pieces bench-baselines bench-persistence bench-misbehaviour bench-faults bench-metrics bench-policies bench-queues bench-slices bench-pipeline bench-server-read format test-programs node-packages clean
 
-run: $(VENV)/.installed ## serve the tutorial's queue on 127.0.0.1:3301 with its data in ./data: PORT=3301; or APP=FILE.lua
+run: $(VENV)/.installed $(if $(filter %.lua,$(APP)),$(VENV)/.installed-lua) ## serve the tutorial's queue on 127.0.0.1:3301 with its data in ./data: PORT=3301; or APP=FILE.lua
 	$(IN_VENV)/iproto-server serve $(APP) --listen 127.0.0.1:$(PORT) --work-dir ./data
 
 help: ## list the targets
@@ -195,6 +195,10 @@ $(BENCH_VENV)/bin/python:
 	@mkdir -p $(dir $(BENCH_VENV))
 	$(BENCH_PYTHON) -m venv $(BENCH_VENV)
 	@tools/install-missing-compiler $(BENCH_VENV)/bin/python
+
+$(VENV)/.installed-lua: pyproject.toml | $(VENV)/.installed
+	@$(IN_VENV)/python tools/list-requirements lua | $(PIP_INSTALL) --no-compile --requirement /dev/stdin
+	@touch $@
 
 $(BENCH_VENV)/.installed: $(PACKAGING) | $(BENCH_VENV)/bin/python
 	$(BENCH_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'

@@ -42,7 +42,7 @@ def run(*arguments: str | Path) -> str:
 
 def test_all_examples_are_listed() -> None:
     listed = (EXAMPLES / "README.md").read_text(encoding="utf-8")
-    programs = [path.relative_to(EXAMPLES) for path in EXAMPLES.rglob("*.py")]
+    programs = [path.relative_to(EXAMPLES) for kind in ("py", "lua") for path in EXAMPLES.rglob(f"*.{kind}")]
     assert len(programs) > 4
     assert [program for program in programs if f"[{program}]({program})" not in listed] == []
 
@@ -58,6 +58,19 @@ def test_links_are_added_visited_and_ranked(start_example: StartServer) -> None:
         assert client.call("links.visit", 1).data == ["https://example.org/"]
         assert client.call("links.visit", 2).failure == (32, "there is no link 2")
         assert client.call("links.top").data == [[[1, "https://example.org/", 1]]]
+
+
+def test_a_stock_in_lua(start_example: StartServer) -> None:
+    server = start_example([str(EXAMPLES / "lua" / "init.lua")])
+    with IprotoClient.at(server.address) as client:
+        assert client.call("stock.add", "nail", 10).data == [["nail", 10]]
+        assert client.call("stock.take", "nail", 3).data == [["nail", 7]]
+        assert client.call("stock.exchange", "nail", "nut", 2).data == [["nut", 2]]
+        assert client.call("stock.exchange", "nail", "nut", 6).failure == (32, "there are only 5 of nail")
+        assert client.call("stock.wait", "nut", 2, 1).data == [["nut", 2]]
+        assert client.call("stock.wait", "nut", 3, 0.02).data == []
+        movements = client.everything(client.space_id("movements")).data
+        assert movements == [[1, "nail", 10], [2, "nail", -3], [3, "nail", -2], [4, "nut", 2]]
 
 
 def test_tasks_come_by_priority(start_example: StartServer) -> None:

@@ -73,6 +73,28 @@ class TestServer:
             """,
         )
 
+    def test_has_a_lua_application(self, suite: pytest.Pytester) -> None:
+        suite.makefile(
+            ".lua",
+            init="box.cfg{} function double(x) return 2 * x end box.schema.user.grant('guest', 'super')",
+        )
+        passes(
+            suite,
+            """
+            import pathlib
+            import pytest
+
+            @pytest.mark.iproto_server(apps=["init.lua"])
+            def test_it(iproto_server):
+                assert iproto_server.connect().call("double", 4).data == [8]
+
+            @pytest.mark.iproto_server(apps=pathlib.Path(__file__).with_name("init.lua"))
+            def test_its_path(iproto_server):
+                assert iproto_server.connect().eval("return double(...)", 5).data == [10]
+            """,
+            passed=2,
+        )
+
     def test_has_the_applications_of_the_fixture(self, suite: pytest.Pytester) -> None:
         passes(
             suite,
@@ -324,7 +346,7 @@ class TestFailures:
             @pytest.mark.iproto_server(apps=[app])
             def test_it(iproto_server): pass
             """,
-            'an application is a string, "module:attribute", not of type Application',
+            'an application is a string, "module:attribute", or the path of a Lua file, not of type App',
         )
 
     def test_applications_whose_setup_fails(self, suite: pytest.Pytester) -> None:
