@@ -265,6 +265,11 @@ def error_text(text: object) -> object:
     return text.partition("\0")[0] if isinstance(text, str) else text
 
 
+def error_from_packed_stack(packed: bytes) -> BoxError | None:
+    """Build the error that packed :func:`error_stack` describes; None if the description is not one."""
+    return error_from_stack(unpack(packed))
+
+
 def error_from_stack(described: object) -> BoxError | None:
     """Build the error that :func:`error_stack` describes; None if the description is not one."""
     if not isinstance(described, dict) or not isinstance(stack := described.get(0), list) or not stack:

@@ -30,9 +30,9 @@ typedef struct {
     int invoke;        /* `lua_invoke` */
     int trigger;       /* `lua_trigger` */
     int define_format; /* define_format(number, names) */
-    int enter;         /* enter(name, arguments …): 1 and results; 2, a code, a message and a type; or 0 and a number */
-    int describe_error; /* describe_error(value): a code, a message, a type */
-    int new_error;     /* new_error(code, message, type): the object of an error */
+    int enter;         /* enter(name, arguments …): 1 and results; 2, what describe_error returns; or 0 and a number */
+    int describe_error; /* describe_error(value): a code, a message, a type, MessagePack */
+    int new_error;     /* new_error(code, message, type, fields): the object of an error */
     int function_numbers; /* a table: functions that Python has, and their numbers */
 } LuaBoxValues;
 extern LuaBoxValues lua_box_values;
@@ -84,7 +84,8 @@ PyObject *lua_results(lua_State *lua, int place);
 /* Raise a BoxError with a message; `kind` is the name of its class in Tarantool, or NULL. */
 enum { PROC_LUA = 32 };
 void lua_raise_error(int code, PyObject *message, PyObject *kind);
-/* The same of an error: the code, the message and the type are at a place and behind it. */
+/* The same of an error: the code, the message, the type and its description in MessagePack, or nil, are at a place and behind
+ * it. */
 void lua_raise_described(lua_State *lua, int place);
 void lua_raise_top(lua_State *lua); /* lua_functions.c: of the error at the top of the stack, which is removed */
 

@@ -81,9 +81,9 @@ void lua_raise_top(lua_State *lua)
 {
     lua_rawgeti(lua, LUA_REGISTRYINDEX, lua_box_values.describe_error);
     lua_pushvalue(lua, -2);
-    if (lua_pcall(lua, 1, 3, 0) == 0) {
-        lua_raise_described(lua, lua_gettop(lua) - 2);
-        lua_settop(lua, -4);
+    if (lua_pcall(lua, 1, 4, 0) == 0) {
+        lua_raise_described(lua, lua_gettop(lua) - 3);
+        lua_settop(lua, -5);
     } else {
         PyErr_SetString(PyExc_RuntimeError, "an error of Lua that cannot be described");
         lua_settop(lua, -2);

@@ -146,6 +146,18 @@ static void push_text(lua_State *lua, PyObject *text)
     Py_XDECREF(bytes);
 }
 
+/* The fields that errors of a type have, as a table; nil for none. */
+static void push_fields(lua_State *lua, PyObject *error)
+{
+    PyObject *fields = attribute(error, "fields");
+    if (fields && PyDict_Check(fields) && PyDict_GET_SIZE(fields) && lua_prepare(lua, &fields) == 0)
+        lua_push_value(lua, fields);
+    else
+        lua_pushnil(lua);
+    PyErr_Clear();
+    Py_XDECREF(fields);
+}
+
 void lua_push_exception(lua_State *lua)
 {
     PyObject *type, *error, *traceback;
@@ -157,6 +169,10 @@ void lua_push_exception(lua_State *lua)
     lua_pushnumber(lua, code && PyLong_Check(code) ? (double)PyLong_AsLong(code) : PROC_LUA);
     push_text(lua, message);
     push_text(lua, kind);
+    if (code)
+        push_fields(lua, error);
+    else
+        lua_pushnil(lua);
     Py_XDECREF(code);
     Py_XDECREF(kind);
     Py_XDECREF(message);
@@ -164,7 +180,7 @@ void lua_push_exception(lua_State *lua)
     Py_XDECREF(error);
     Py_XDECREF(traceback);
     PyErr_Clear();
-    lua_pcall(lua, 3, 1, 0); /* an error is pushed as well as a result */
+    lua_pcall(lua, 4, 1, 0); /* an error is pushed as well as a result */
 }
 
 /* -- the end of a call -- */

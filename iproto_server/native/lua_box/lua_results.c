@@ -53,8 +53,29 @@ void lua_raise_error(int code, PyObject *message, PyObject *kind)
     Py_XDECREF(error);
 }
 
+/* Raise the error that MessagePack at a place describes. Returns 0 without a description; -1 with the exception. */
+static int raise_packed(lua_State *lua, int place)
+{
+    size_t size = 0;
+    const char *packed = lua_type(lua, place) == LUA_TSTRING ? lua_tolstring(lua, place, &size) : NULL;
+    if (!packed)
+        return 0;
+    PyObject *module = PyImport_ImportModule("iproto_server.codec.extensions");
+    PyObject *error = module ? PyObject_CallMethod(module, "error_from_packed_stack", "y#", packed, (Py_ssize_t)size) : NULL;
+    Py_XDECREF(module);
+    if (!error)
+        return -1;
+    int is_error = PyExceptionInstance_Check(error);
+    if (is_error)
+        PyErr_SetObject((PyObject *)Py_TYPE(error), error);
+    Py_DECREF(error);
+    return is_error ? -1 : 0;
+}
+
 void lua_raise_described(lua_State *lua, int place)
 {
+    if (raise_packed(lua, place + 3) < 0)
+        return;
     PyObject *message = text_at(lua, place + 1), *kind = message ? text_at(lua, place + 2) : NULL;
     if (kind)
         lua_raise_error((int)lua_tonumber(lua, place), message, kind);

@@ -2,6 +2,8 @@
 local errors = require('internal.box.values.error')
 
 local tostring = tostring
+local encode = require('msgpack').encode
+
 local PROC_LUA = 32
 
 local failure = {of_host = errors.new_error}
@@ -23,13 +25,29 @@ function failure.converted(ok, ...)
 end
 
 function failure.timed_out()
-    error(errors.new_error(nil, 'timed out', 'TimedOut'), 0)
+    error(errors.new_error(nil, 'timed out', 'TimedOut', {errno = 110}), 0)
 end
 
--- The code, the message and the type of what was raised.
+local AS_MAP = {__serialize = 'map'}
+
+local function pack_stack(stack)
+    for _, each in ipairs(stack) do
+        setmetatable(each, AS_MAP)
+        if each[6] then each[6] = setmetatable(table.copy(each[6]), AS_MAP) end
+    end
+    local ok, packed = pcall(encode, setmetatable({[0] = stack}, AS_MAP))
+    return ok and packed or nil
+end
+
+-- The code, the message and the type of what was raised, and it with its causes in MessagePack.
 function failure.describe(value)
-    if errors.is(value) then return value.code or PROC_LUA, value.message, value.base_type end
-    return PROC_LUA, tostring(value), 'LuajitError'
+    if errors.is(value) then
+        return errors.code(value), value.message, value.base_type, pack_stack(errors.stack(value))
+    end
+    local message = tostring(value)
+    local file, line = message:match('^([^:\n]+):(%d+): ')
+    local entry = {[0] = 'LuajitError', file or '', tonumber(line) or 0, message, 0, PROC_LUA}
+    return PROC_LUA, message, 'LuajitError', pack_stack{entry}
 end
 
 return failure

@@ -189,6 +189,8 @@ end
 return {
     is = objects.is,
     new_error = new_error,
+    code = objects.code,
+    stack = objects.stack,
     public = setmetatable(numbers, {__index = methods, __call = raise}),
     unpack_stack = unpack_stack,
 }

@@ -13,6 +13,9 @@ local effects = setmetatable({}, {__mode = 'kv'})
 
 local HAS_CODE = {ClientError = true, CustomError = true, AccessDeniedError = true}
 
+local CODES = {OutOfMemory = 2, SystemError = 115, SocketError = 115}
+local PROC_LUA = 32
+
 function objects.is(value)
     return type(value) == 'cdata' and ffi.istype(error_t, value) and states[value] ~= nil
 end
@@ -58,6 +61,28 @@ function objects.set_cause(object, cause)
     state.prev = cause
     if cause then effects[cause] = object end
     return true
+end
+
+-- The code that clients get.
+function objects.code(object)
+    local state = states[object]
+    return HAS_CODE[state.base_type] and state.code or CODES[state.base_type] or PROC_LUA
+end
+
+-- An error and its causes, as they are in MessagePack.
+function objects.stack(object)
+    local stack = {}
+    while object do
+        local state = states[object]
+        local own = state.fields
+        if state.custom_type then own = {custom_type = state.custom_type} end
+        stack[#stack + 1] = {
+            [0] = state.base_type, state.file or '', state.line or 0, state.message, state.errno or 0, objects.code(object),
+            own and next(own) ~= nil and own or nil,
+        }
+        object = state.prev
+    end
+    return stack
 end
 
 -- Fields and methods --------------------------------------------------------------------------------------------------
