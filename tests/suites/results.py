@@ -6,6 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 
+NEVER_RAN = "never ran"
+"""The beginning of the reason for a test that its script did not come to."""
+
+
 @dataclass
 class Results:
     """Results of one run of a suite.
@@ -50,7 +54,14 @@ def report(suite: str, results: Mapping[str, Results]) -> Iterator[str]:
     for program, result in results.items():
         yield f"{suite}: {program}: {result.count()}"
     for program, result in results.items():
+        never_ran: dict[str, int] = {}
         for name, reason in sorted(result.failed.items()):
+            if reason.startswith(NEVER_RAN):
+                key = f"{name.partition(':')[0]}: {reason}"
+                never_ran[key] = never_ran.get(key, 0) + 1
+                continue
             others = [other for other, found in results.items() if other != program and name in found.failed]
             also = f" (also with {', '.join(others)})" if others else ""
             yield f"{suite}: {program}: FAILED {name}{also}: {reason}"
+        for reason, count in never_ran.items():
+            yield f"{suite}: {program}: FAILED {count} of {reason}"

@@ -9,12 +9,12 @@ from itertools import zip_longest
 from pathlib import Path
 
 from tests.suites.programs import Output, environment, run
-from tests.suites.results import Results
+from tests.suites.results import NEVER_RAN, Results
 
 _LINE = re.compile(r"(not )?ok - ?(.*)|(not )?ok$")
 _PLAN = re.compile(r"1\.\.(\d+)")
 _SKIPPED = re.compile(r"# ?skip(.*)", re.IGNORECASE)
-_TIMEOUT = 120.0
+_TIMEOUT = 60.0
 
 
 def run_scripts(
@@ -82,7 +82,7 @@ def parse(script: str, output: Output) -> Results:
         if name in results.failed:
             results.failed[name] = "; ".join(details)[:300]
     for missing in range(number + 1, planned + 1):
-        results.failed[f"{script}: {missing} (never ran)"] = output.how_ended()
+        results.failed[f"{script}: {missing}"] = f"{NEVER_RAN}: {output.how_ended()}"
     if not planned or output.status is None or output.status < 0:
         results.failed[f"{script}: process"] = output.how_ended()
     return results
