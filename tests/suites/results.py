@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-
 NEVER_RAN = "never ran"
 """The beginning of the reason for a test that its script did not come to."""
 
