@@ -46,3 +46,25 @@ def test_is_alike(our: Program, tarantool: Program, work: str) -> None:
         file.unlink()
     assert comparable(our.run_script(script)).output == expected
     assert "second" in expected
+
+
+LOGINS = """
+box.cfg{log = '/dev/null', wal_mode = 'none', memtx_memory = 32 * 1024 * 1024, listen = '127.0.0.1:0'}
+box.schema.user.create('u', {password = ''})
+local connect, address = require('net.box').connect, box.info.listen
+box.session.on_auth(function(user, is_ok) print(user, is_ok) end)
+for _, login in ipairs{'', 'u@', 'u:@', 'u:wrong@', 'guest@', 'guest:@'} do
+    local c = connect(login .. address)
+    print(login, c.state)
+    c:close()
+end
+os.exit(0)
+"""
+
+
+def test_logins_of_net_box_are_alike(our: Program, tarantool: Program) -> None:
+    expected = comparable(tarantool.run_script(LOGINS)).output
+    for file in our.folder.glob("*.snap"):
+        file.unlink()
+    assert comparable(our.run_script(LOGINS)).output == expected
+    assert "guest\ttrue" in expected

@@ -158,7 +158,7 @@ end
 
 local function authenticate(self)
     local user, password = self.settings.user, self.settings.password
-    if user == nil or (user == 'guest' and not password) then return nil end
+    if user == nil then return nil end
     self:set_state('auth')
     local scramble = self.link:scramble(tostring(password or ''))
     local _, why = exchange(self, 'auth', tostring(user), scramble)
