@@ -16,6 +16,8 @@ LAST_LINES = 20
 
 _LISTENING = re.compile(r'listening on (unix:(?P<path>.+?)|(?P<host>\S+):(?P<port>\d+))(?:, TLS)?(?:"|$)')
 
+_READY = "ready to accept requests"
+
 _ENVIRONMENT_PREFIX = "IPROTO_SERVER_"
 
 
@@ -41,7 +43,7 @@ class Serving:
 
 
 def serve(words: Sequence[str], work_dir: Path, environment: Mapping[str, str] | None = None) -> Serving:
-    """Start a server and wait until it listens.
+    """Start a server and wait until it listens, and until Lua files have run.
 
     It imports what the calling process can import, then what is in its work directory. `IPROTO_SERVER_…`
     variables of the calling process do not reach it.
@@ -69,6 +71,8 @@ def serve(words: Sequence[str], work_dir: Path, environment: Mapping[str, str] |
     )
     try:
         found = process.wait_for(_LISTENING.pattern)
+        if any(word.endswith(".lua") for word in words):
+            process.wait_for(_READY)  # the file, which has begun to listen, has ended
     except AssertionError:
         if process.ended:
             reason = f"did not start (exit status {process.wait()})"
