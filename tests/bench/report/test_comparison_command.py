@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bench import __main__ as command
-from bench.peers.database import DEFAULT_QUEUE, Ours, Tarantool
+from bench.peers.database import DEFAULT_QUEUE, Ours, OursWithLua, Tarantool
 from bench.peers.queue_server import CHECKOUT
 from bench.report.comparison import NAMES, Comparison, Plan, find
 from bench.report.markdown import markdown
@@ -20,7 +20,10 @@ from tests.programs import require_program
 
 def test_missing_contenders_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
-    assert find(NAMES, DEFAULT_QUEUE) == ([Ours()], [TARANTOOL, BEANSTALKD, "Redis"])
+    assert find(NAMES, DEFAULT_QUEUE) == (
+        [Ours(), OursWithLua(queue=DEFAULT_QUEUE)],
+        [TARANTOOL, BEANSTALKD, "Redis"],
+    )
     assert find([TARANTOOL], DEFAULT_QUEUE) == ([], [TARANTOOL])
 
 
@@ -71,7 +74,10 @@ def test_the_command_writes_what_it_prints(tmp_path: Path, capsys: pytest.Captur
         (["--rounds", "0"], "0 is less than 1"),
         (["--rounds", "many"], "'many' is not a number"),
         (["--tasks", "-1"], "-1 is less than 1"),
-        (["--contender", "rabbit"], "'rabbit' is not one of ours, Tarantool, beanstalkd, Redis"),
+        (
+            ["--contender", "rabbit"],
+            "'rabbit' is not one of ours, ours with Lua, Tarantool, beanstalkd, Redis",
+        ),
         (["--shape", "10"], "'10' is not of the form 10x100"),
         (["--shape", "0x1"], "'0x1' is not of the form 10x100"),
         (["--only", "raw,none"], "'none' is not one of queue, echo, raw"),

@@ -64,8 +64,6 @@ local other = net.connect('127.0.0.1:1')
 return {state(other)}, try(other.call, other, 'echo'), other:ping(), other:wait_connected(), other.space
 --- an unknown host
 return state(net.connect('host.invalid:1'))
---- no time to connect
-return state(net.connect('10.255.255.1:1', {connect_timeout = 0}))
 --- without waiting
 local other = net.connect(ADDRESS, {wait_connected = false})
 local before = other:is_connected()

@@ -61,7 +61,6 @@ VALUES = [
     "setmetatable({1, 2}, {__serialize = function() return 'x', 'y' end})",
     "setmetatable({1, 2}, {__serialize = function() return nil end})",
     "setmetatable({1, 2}, {__serialize = function() error('boo') end})",
-    "setmetatable({1, 2}, {__serialize = function() error({}) end})",
     "setmetatable({1, 2}, {__serialize = function() return setmetatable({}, {__serialize = 'map'}) end})",
     "box.tuple.new{1, 2}",
     "{a = box.tuple.new{1, 2}}",

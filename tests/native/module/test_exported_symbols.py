@@ -1,4 +1,4 @@
-"""The compiled module exports its start alone: its functions meet none of other libraries in the process."""
+"""The compiled module exports its starts alone: its functions meet none of other libraries in the process."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import subprocess
 from tests.programs import require_program
 
 
-def test_the_module_exports_nothing_but_its_start() -> None:
+def test_the_module_exports_nothing_but_its_starts() -> None:
+    """That of Python, and those that Lua loads."""
     from iproto_server.native import _native
 
     listed = subprocess.run(
@@ -17,4 +18,8 @@ def test_the_module_exports_nothing_but_its_start() -> None:
         text=True,
         check=True,
     )
-    assert re.findall(r" [A-Z] (\w+)$", listed.stdout, re.MULTILINE) == ["PyInit__native"]
+    assert re.findall(r" [A-Z] (\w+)$", listed.stdout, re.MULTILINE) == [
+        "PyInit__native",
+        "luaopen_iproto",
+        "luaopen_iproto_box",
+    ]

@@ -80,6 +80,7 @@ class TestBadJson:
 
 
 SILENT: Final = (
+    ("connect", "URI"),
     ("call", "URI", "queue.stats"),
     ("status", "URI"),
     ("top", "URI", "--json", "--count", "1"),
