@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from bench import __main__ as command
+from bench.peers.contender import Contender
 from bench.peers.database import DEFAULT_QUEUE, Ours, OursWithLua, Tarantool
 from bench.peers.queue_server import CHECKOUT
 from bench.report.comparison import NAMES, Comparison, Plan, find
@@ -20,10 +21,8 @@ from tests.programs import require_program
 
 def test_missing_contenders_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
-    assert find(NAMES, DEFAULT_QUEUE) == (
-        [Ours(), OursWithLua(queue=DEFAULT_QUEUE)],
-        [TARANTOOL, BEANSTALKD, "Redis"],
-    )
+    ours: list[Contender] = [Ours(), OursWithLua(queue=DEFAULT_QUEUE)]
+    assert find(NAMES, DEFAULT_QUEUE) == (ours, [TARANTOOL, BEANSTALKD, "Redis"])
     assert find([TARANTOOL], DEFAULT_QUEUE) == ([], [TARANTOOL])
 
 
