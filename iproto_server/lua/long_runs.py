@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Callable
 from functools import partial
 from typing import Final
 
 from iproto_server.logging.log_setup import event
-from iproto_server.native._native import long_lua, watch_lua
+from iproto_server.native._native import long_lua, unwatch_lua, watch_lua
 
 logger = logging.getLogger("iproto_server.lua")
 
@@ -17,8 +18,6 @@ TOO_LONG: Final = 0.05
 
 INTERVAL: Final = 10.0
 """Seconds between two lines."""
-
-LONGEST_WAIT: Final = 1.0
 
 
 class LuaReports:
@@ -39,9 +38,26 @@ class LuaReports:
         self._next = clock()
         self._count = 0
 
-    def wait(self, descriptor: int, seconds: float, left: float, grace: float, second_grace: float) -> bytes:
-        """Wait for signals, for a long run of Lua code, or for a time; see `watch_lua`."""
-        return watch_lua(descriptor, min(seconds, LONGEST_WAIT), TOO_LONG, left, grace, second_grace)
+    def start(self, signals: int, grace: float, second_grace: float) -> int:
+        """Start to watch; see `watch_lua`.
+
+        Parameters:
+            signals: a pipe from which numbers of signals are read.
+            grace: seconds from the first signal to stop to the end of the process.
+            second_grace: the same from the second one.
+
+        Returns:
+            A pipe to read them from instead; 0 says that `take` may have something.
+        """
+        reader, self._next_writer = os.pipe()
+        os.set_blocking(self._next_writer, False)
+        watch_lua(signals, self._next_writer, TOO_LONG, grace, second_grace)
+        return reader
+
+    def stop(self) -> None:
+        """End what `start` has begun; the pipe ends."""
+        unwatch_lua()
+        os.close(self._next_writer)
 
     def take(self) -> Callable[[], None] | None:
         """Return a function that logs what was found; None if nothing is to be logged.

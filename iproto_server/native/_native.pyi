@@ -1856,30 +1856,25 @@ def lua_begin() -> None:
 def lua_end() -> None:
     """End what `lua_begin` has begun; collect garbage if the run has needed more memory than its limit."""
 
-def watch_lua(
-    descriptor: int,
-    seconds: float,
-    threshold: float,
-    left: float,
-    grace: float,
-    second_grace: float,
-    /,
-) -> bytes:
-    """Watch runs of Lua code in a thread of its own, and read signals.
+def watch_lua(signals: int, next: int, threshold: float, grace: float, second_grace: float, /) -> None:
+    """Watch runs of Lua code in a thread that needs no lock of Python's, which compiled Lua code may keep.
 
-    It ends the process if compiled Lua code keeps Python's lock after a signal to stop.
+    If a run does not end after a signal to stop, it ends the process, two seconds later than Python could.
 
     Parameters:
-        descriptor: A pipe from which numbers of signals are read.
-        seconds: It returns at the latest after this time.
-        threshold: Seconds after which a run is long: then it returns, and `long_lua` has a report.
-        left: Seconds to the end of the process; infinity before a signal to stop.
+        signals: A pipe from which numbers of signals are read.
+        next: A pipe to which they are written, and 0 when `long_lua` has a report.
+        threshold: Seconds after which a run is long.
         grace: Seconds from the first signal to stop to the end of the process.
         second_grace: The same from the second one.
 
-    Returns:
-        The numbers of signals.
+    Raises:
+        OSError: The thread cannot be started.
+        RuntimeError: Lua code is watched already.
     """
+
+def unwatch_lua() -> None:
+    """End the thread of `watch_lua`."""
 
 def long_lua() -> tuple[float, str | None] | None:
     """Return the seconds of a long run, and its traceback; None without a report.

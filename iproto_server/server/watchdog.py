@@ -5,8 +5,8 @@ iteration. An endless loop in a procedure therefore blocks the second SIGTERM. P
 always writes the signal's number to the wakeup descriptor. This thread reads that descriptor, and passes the
 numbers on to the loop.
 
-With Lua, the thread waits in compiled code, which watches Lua code without Python's lock: a call of a client
-keeps the lock while its Lua code runs.
+With Lua, a thread in compiled code comes before this one: a call of a client keeps Python's lock while its
+Lua code runs, so that no thread that needs the lock can look.
 
 Source: Python reference, `signal.set_wakeup_fd`.
 """
@@ -100,6 +100,7 @@ class Watchdog:
         self._main = threading.main_thread()
         self._reader, self._writer = os.pipe()
         os.set_blocking(self._writer, False)
+        self._source = self._reader
         self._next: int | None = None
         self._due: float | None = None
         self._status = 0
@@ -116,6 +117,10 @@ class Watchdog:
         previous = signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)
         # The loop closes its descriptor when it stops; the copy stays open.
         self._next = None if previous < 0 else os.dup(previous)
+        if self._lua is not None:
+            self._source = self._lua.start(
+                self._reader, self._stop_timeout() + END_GRACE, SECOND_SIGNAL_GRACE
+            )
         self._thread.start()
 
     def close(self) -> None:
@@ -125,7 +130,9 @@ class Watchdog:
         self._thread.join()
         if self._beat_timer is not None:
             self._beat_timer.cancel()
-        for descriptor in (self._reader, self._writer, self._next):
+        if self._lua is not None:
+            self._lua.stop()
+        for descriptor in {self._reader, self._source, self._writer, self._next}:
             if descriptor is not None:
                 os.close(descriptor)
 
@@ -150,23 +157,16 @@ class Watchdog:
                 self._end_process()
                 return
             self._look()
-            for number in self._wait(min(left, self._too_long() / 2), left):
+            for number in self._wait(min(left, self._too_long() / 2)):
                 self._signalled(number)
 
-    def _wait(self, seconds: float, left: float) -> bytes:
-        """Wait for signals, at most for a time. Returns their numbers.
-
-        Parameters:
-            seconds: the time.
-            left: the time to the end of the process.
-        """
-        if self._lua is None:
-            ready, _, _ = select.select([self._reader], [], [], None if seconds == math.inf else seconds)
-            return os.read(self._reader, 4096) if ready else b""
-        signals = self._lua.wait(
-            self._reader, seconds, left, self._stop_timeout() + END_GRACE, SECOND_SIGNAL_GRACE
-        )
-        report = self._lua.take()
+    def _wait(self, seconds: float) -> bytes:
+        """Wait for signals, at most for a time in seconds. Returns their numbers."""
+        poll = select.poll()  # which takes all descriptors, unlike select()
+        poll.register(self._source, select.POLLIN)
+        ready = poll.poll(None if seconds == math.inf else seconds * 1000 + 1)
+        signals = os.read(self._source, 4096) if ready else b""
+        report = None if self._lua is None else self._lua.take()
         if report is not None:
             # Logging may block: on a full pipe, or on a lock that the main thread holds.
             threading.Thread(target=report, name="watchdog report", daemon=True).start()

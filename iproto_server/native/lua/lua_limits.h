@@ -50,6 +50,7 @@ int lua_begin_fiber(lua_State *lua); /* begin_fiber(): a fiber goes on, for whic
 PyObject *native_lua_begin(PyObject *module, PyObject *ignored);
 PyObject *native_lua_end(PyObject *module, PyObject *ignored);
 PyObject *native_watch_lua(PyObject *module, PyObject *args);
+PyObject *native_unwatch_lua(PyObject *module, PyObject *ignored);
 PyObject *native_long_lua(PyObject *module, PyObject *ignored);
 void lua_watch(lua_State *lua); /* watch the code of this LuaJIT; of none for NULL */
 

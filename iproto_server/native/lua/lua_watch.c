@@ -2,7 +2,9 @@
  * instruction of interpreted code; compiled code does not call it. */
 #include "../native.h"
 
+#include <errno.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <time.h>
 #include <unistd.h>
@@ -158,42 +160,56 @@ static void ask_traceback(unsigned long number)
 
 /* -- the thread that watches -- */
 
-enum { SIGNALS_MAX = 256 };
-static const double TICK = 0.025, PATIENCE = 0.25; /* for a traceback, which compiled code does not give */
+/* It never takes Python's lock, which compiled Lua code may keep for ever. */
+enum { SIGNALS_MAX = 256, TICK_MILLISECONDS = 25 };
+static const double PATIENCE = 0.25; /* for a traceback, which compiled code does not give */
+static const double PYTHON_GRACE = 2; /* seconds in which Python's watchdog ends the process first */
+
+static struct {
+    pthread_t thread;
+    int is_running, signals, next; /* pipes: numbers of signals are read, and passed on */
+    atomic_int is_ended;
+    double threshold, grace, second_grace, stop_at;
+} guard;
 
 static struct {
     unsigned long number;
     double since;
-    int is_asked, is_reported;
-    double reported_seconds; /* a report that is to be taken; 0 for none */
+    int is_long, is_asked; /* asked for a traceback that is not reported yet */
 } seen;
 
-static int is_long(void)
-{
-    return seen.is_asked && seen.number == running_number();
-}
+static struct {
+    atomic_int is_there;
+    double seconds;
+} report;
 
-static void look(double threshold)
+/* Returns whether there is a new report. */
+static int look(void)
 {
     unsigned long number = running_number();
     double time = now(), elapsed = time - seen.since;
-    int is_same = number == seen.number;
-    if (seen.is_asked && !seen.is_reported
-        && (!is_same || atomic_load(&traceback.phase) == TRACEBACK_READY || elapsed > threshold + PATIENCE)) {
-        seen.is_reported = 1;
-        seen.reported_seconds = elapsed;
+    int is_same = number == seen.number, is_reported = 0;
+    if (seen.is_asked && (!is_same || atomic_load(&traceback.phase) == TRACEBACK_READY
+                          || elapsed > guard.threshold + PATIENCE)) {
+        seen.is_asked = 0;
+        report.seconds = elapsed;
+        atomic_store(&report.is_there, 1);
+        is_reported = 1;
     }
     if (!is_same) {
         seen.number = number;
         seen.since = time;
-        seen.is_asked = seen.is_reported = 0;
-    } else if (number && state && !seen.is_asked && elapsed > threshold) {
-        seen.is_asked = 1;
-        ask_traceback(number);
+        seen.is_long = 0;
+    } else if (number && state && !seen.is_long && elapsed > guard.threshold) {
+        seen.is_long = 1;
+        if (!atomic_load(&report.is_there)) {
+            seen.is_asked = 1;
+            ask_traceback(number);
+        }
     }
+    return is_reported;
 }
 
-/* Python cannot end the process as long as compiled Lua code keeps the interpreter's lock. */
 static void end_process(int status)
 {
     static const char text[] = "iproto-server: Lua code does not end: ending the process\n";
@@ -202,44 +218,40 @@ static void end_process(int status)
     _exit(status);
 }
 
-typedef struct {
-    int descriptor, count, stops;
-    double end, threshold, grace, second_grace, stop_at;
-    char signals[SIGNALS_MAX];
-} Watch;
-
-static void read_signals(Watch *watch)
+static void pass_on(const char *numbers, ssize_t count)
 {
-    int room = SIGNALS_MAX - watch->count;
-    ssize_t count = room ? read(watch->descriptor, watch->signals + watch->count, (size_t)room) : 0;
-    for (ssize_t place = 0; place < count; place++) {
-        int number = watch->signals[watch->count + place];
-        if (number != SIGTERM && number != SIGINT)
-            continue;
-        double due = now() + (watch->stops ? watch->second_grace : watch->grace);
-        watch->stops++;
-        if (due < watch->stop_at)
-            watch->stop_at = due;
-    }
-    if (count > 0)
-        watch->count += (int)count;
+    if (write(guard.next, numbers, (size_t)count) < 0)
+        return; /* Python's watchdog has not read for long: it looks later */
 }
 
-static void watch_until(Watch *watch)
+static void read_signals(void)
 {
-    for (;;) {
-        double left = watch->end - now();
-        struct pollfd polled = {watch->descriptor, POLLIN, 0};
-        double tick = left < TICK ? left > 0 ? left : 0 : TICK;
-        if (poll(&polled, 1, (int)(tick * 1000) + 1) > 0)
-            read_signals(watch);
-        look(watch->threshold);
-        int is_stuck = is_long() && atomic_load(&traceback.phase) == TRACEBACK_ASKED;
-        if (is_stuck && now() > watch->stop_at)
-            end_process(128 + SIGTERM);
-        if (!is_stuck && (watch->count || seen.reported_seconds || left <= 0))
-            return;
+    char numbers[SIGNALS_MAX];
+    ssize_t count = read(guard.signals, numbers, sizeof numbers);
+    for (ssize_t place = 0; place < count; place++) {
+        if (numbers[place] != SIGTERM && numbers[place] != SIGINT)
+            continue;
+        double due = now() + PYTHON_GRACE + (guard.stop_at ? guard.second_grace : guard.grace);
+        if (!guard.stop_at || due < guard.stop_at)
+            guard.stop_at = due;
     }
+    if (count > 0)
+        pass_on(numbers, count);
+}
+
+static void *watch(void *unused)
+{
+    static const char report_number = 0; /* no signal */
+    while (!atomic_load(&guard.is_ended)) {
+        struct pollfd polled = {guard.signals, POLLIN, 0};
+        if (poll(&polled, 1, TICK_MILLISECONDS) > 0)
+            read_signals();
+        if (look())
+            pass_on(&report_number, 1);
+        if (guard.stop_at && now() > guard.stop_at && seen.is_long && seen.number == running_number())
+            end_process(128 + SIGTERM);
+    }
+    return NULL;
 }
 
 /* -- functions of Python -- */
@@ -258,31 +270,51 @@ PyObject *native_lua_end(PyObject *module, PyObject *ignored)
     Py_RETURN_NONE;
 }
 
-/* watch_lua(descriptor, seconds, threshold, left, grace, second_grace) */
+/* watch_lua(signals, next, threshold, grace, second_grace) */
 PyObject *native_watch_lua(PyObject *module, PyObject *args)
 {
-    Watch watch = {0};
-    double seconds, left;
-    if (!PyArg_ParseTuple(args, "iddddd", &watch.descriptor, &seconds, &watch.threshold, &left, &watch.grace,
-                          &watch.second_grace))
+    sigset_t all, before;
+    if (guard.is_running)
+        return PyErr_Format(PyExc_RuntimeError, "Lua code is watched already");
+    if (!PyArg_ParseTuple(args, "iiddd", &guard.signals, &guard.next, &guard.threshold, &guard.grace,
+                          &guard.second_grace))
         return NULL;
-    watch.end = now() + seconds;
-    watch.stop_at = now() + left;
-    Py_BEGIN_ALLOW_THREADS
-    watch_until(&watch);
-    Py_END_ALLOW_THREADS
-    return PyBytes_FromStringAndSize(watch.signals, watch.count);
+    guard.stop_at = 0;
+    atomic_store(&guard.is_ended, 0);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are for the main thread */
+    int failure = pthread_create(&guard.thread, NULL, watch, NULL);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (failure) {
+        errno = failure;
+        return PyErr_SetFromErrno(PyExc_OSError);
+    }
+    guard.is_running = 1;
+    Py_RETURN_NONE;
+}
+
+PyObject *native_unwatch_lua(PyObject *module, PyObject *ignored)
+{
+    if (guard.is_running) {
+        atomic_store(&guard.is_ended, 1);
+        pthread_join(guard.thread, NULL);
+        guard.is_running = 0;
+    }
+    Py_RETURN_NONE;
 }
 
 PyObject *native_long_lua(PyObject *module, PyObject *ignored)
 {
-    if (!seen.reported_seconds)
+    if (!atomic_load(&report.is_there))
         Py_RETURN_NONE;
-    double seconds = seen.reported_seconds;
-    seen.reported_seconds = 0;
-    if (atomic_load(&traceback.phase) != TRACEBACK_READY)
-        return Py_BuildValue("(dO)", seconds, Py_None);
-    PyObject *text = PyUnicode_DecodeUTF8(traceback.text, (Py_ssize_t)traceback.size, "replace");
-    atomic_store(&traceback.phase, TRACEBACK_NONE);
-    return text ? Py_BuildValue("(dN)", seconds, text) : NULL;
+    PyObject *text = NULL;
+    if (atomic_load(&traceback.phase) == TRACEBACK_READY) {
+        text = PyUnicode_DecodeUTF8(traceback.text, (Py_ssize_t)traceback.size, "replace");
+        atomic_store(&traceback.phase, TRACEBACK_NONE);
+        if (!text)
+            return NULL;
+    }
+    double seconds = report.seconds;
+    atomic_store(&report.is_there, 0);
+    return Py_BuildValue("(dN)", seconds, text ? text : Py_NewRef(Py_None));
 }

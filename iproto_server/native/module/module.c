@@ -2,7 +2,7 @@
 #include "../native.h"
 
 /* The same number as in native/__init__.py: it changes when functions or types do, or what they are given. */
-#define INTERFACE 35
+#define INTERFACE 36
 
 #ifndef FINGERPRINT
 #define FINGERPRINT "" /* of the sources; setup.py defines it */
@@ -46,7 +46,8 @@ static PyMethodDef functions[] = {
     {"lua_detach", native_lua_detach, METH_NOARGS, "Detach Lua code from the box."},
     {"lua_end", native_lua_end, METH_NOARGS, "End a run of Lua code."},
     {"long_lua", native_long_lua, METH_NOARGS, "Take the report about a long run of Lua code."},
-    {"watch_lua", native_watch_lua, METH_VARARGS, "Watch runs of Lua code, and wait for signals."},
+    {"unwatch_lua", native_unwatch_lua, METH_NOARGS, "End the thread of watch_lua."},
+    {"watch_lua", native_watch_lua, METH_VARARGS, "Watch runs of Lua code in a thread."},
     METHOD("memory_outside", native_memory_outside, "Count memory outside of the engine."),
     {NULL},
 };
