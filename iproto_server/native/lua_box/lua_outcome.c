@@ -9,7 +9,8 @@ static PyObject *kept[KEPT_RESULTS];
 static void keep(PyObject *result)
 {
     static unsigned int last;
-    Py_XSETREF(kept[last++ % KEPT_RESULTS], result);
+    PyObject **place = &kept[last++ % KEPT_RESULTS]; /* Py_XSETREF may evaluate its argument twice */
+    Py_XSETREF(*place, result);
 }
 
 static lua_State *running; /* of the innermost call */
