@@ -8,6 +8,7 @@
 
 /* What Lua code has given to compiled code: keys of the registry, the same in all states, where those of `luaL_ref` are
  * positive. */
+enum { LUA_RECENT_ROWS = 8 };
 enum {
     LUA_KEPT_FIRST = -100,
     LUA_KEPT_NULL = LUA_KEPT_FIRST,  /* box.NULL */
@@ -18,11 +19,12 @@ enum {
     LUA_KEPT_SERIALIZE,              /* the text `__serialize` */
     LUA_KEPT_TUPLE,                  /* the type of tuples */
     LUA_KEPT_TUPLE_METHODS,
-    LUA_KEPT_FORMATS, LUA_KEPT_NAMES, /* by the number of a format: fields' numbers by name, and packed names */
+    LUA_KEPT_FORMATS, LUA_KEPT_NAME_LISTS, LUA_KEPT_NAMES, /* by the number of a format: see internal/native.lua */
     LUA_KEPT_ENCODING,               /* two LuaEncodings as cdata: of the module msgpack, and of rows */
     LUA_KEPT_TUPLE_ENCODING,
     LUA_KEPT_NEW_ERROR,              /* makes a box.error of a code, a message and the name of a type */
     LUA_KEPT_PUSH_PACKED, LUA_KEPT_ENCODE_PROTECTED, /* functions of compiled code */
+    LUA_KEPT_ROWS,                   /* tuples that were pushed of late, at this key and behind it */
 };
 static inline void lua_push_kept(lua_State *lua, int key)
 {
@@ -82,9 +84,13 @@ int lua_push_packed(lua_State *lua); /* for LUA_KEPT_PUSH_PACKED */
 int lua_raise_text(lua_State *lua, const char *text); /* behind the position of the code that called the function */
 void lua_make_text(lua_State *lua); /* of the error on top of the stack, such as one of box */
 int lua_raise_failure(lua_State *lua, const LuaFailure *failure);
-/* How the module msgpack packs, and how rows of tuples are packed: however sparse they are. */
+
+/* lua_recent.c: how the module msgpack packs, and how rows of tuples are packed: however sparse they are */
 const LuaEncoding *lua_msgpack_encoding(lua_State *lua);
 const LuaEncoding *lua_tuple_encoding(lua_State *lua);
+/* As lua_push_tuple; a row of the database that was pushed of late is the same tuple. */
+void lua_push_row(lua_State *lua, const void *row, size_t size, uint32_t format);
+void lua_forget_recent(void); /* a new state begins */
 
 /* lua_decode.c: push the value at `at`, which is well-formed, and return the position behind it. They may raise an
  * error of Lua, as of a lack of memory. */

@@ -115,6 +115,8 @@ static int encode_other(Encoder *encoder, int place, int depth)
     lua_State *lua = encoder->lua;
     const LuaEncoding *encoding = encoder->encoding;
     int top = lua_gettop(lua), done;
+    if (!lua_checkstack(lua, 8))
+        return refuse(encoder, "stack overflow");
     lua_push_kept(lua, LUA_KEPT_ENCODE_OTHER);
     lua_pushvalue(lua, place);
     lua_pushboolean(lua, encoding->load_metatables);
@@ -177,7 +179,7 @@ static int encode_cdata(Encoder *encoder, int place, int depth)
 
 typedef struct {
     int is_map;
-    uint64_t count; /* of pairs, or of elements */
+    uint64_t count; /* of elements */
 } Shape;
 
 /* Keys are counted in 32 bits. */
@@ -194,24 +196,25 @@ static int find_shape(Encoder *encoder, int place, Shape *shape)
     uint64_t count = 0, largest = 0;
     shape->is_map = 0;
     lua_pushnil(lua);
-    while (lua_next(lua, place)) {
+    for (; lua_next(lua, place); lua_settop(lua, -2), count++) {
         double key = lua_type(lua, -2) == LUA_TNUMBER ? lua_tonumber(lua, -2) : 0;
-        if (!(key >= 1 && key == floor(key)))
+        if (!(key >= 1 && key == floor(key))) {
             shape->is_map = 1;
-        else if (key > (double)largest)
+            lua_settop(lua, -3);
+            return 1;
+        }
+        if (key > (double)largest)
             largest = as_size(key);
-        count++;
-        lua_settop(lua, -2);
     }
     int is_limited = encoding->sparse_ratio > 0 && encoding->sparse_safe >= 0;
     int is_sparse = is_limited && largest > (uint64_t)encoding->sparse_safe
         && largest > count * (uint64_t)encoding->sparse_ratio;
-    if (!shape->is_map && is_sparse) {
+    if (is_sparse) {
         if (!encoding->sparse_convert)
             return refuse_as_object(encoder, "excessively sparse array");
         shape->is_map = 1;
     }
-    shape->count = shape->is_map ? count : largest;
+    shape->count = largest;
     return 1;
 }
 
@@ -227,25 +230,43 @@ static uint64_t greatest_key(lua_State *lua, int place)
     return largest;
 }
 
-static uint64_t count_pairs(lua_State *lua, int place)
-{
-    uint64_t count = 0;
-    for (lua_pushnil(lua); lua_next(lua, place); lua_settop(lua, -2))
-        count++;
-    return count;
-}
-
-static int encode_map(Encoder *encoder, int place, uint64_t pairs, int depth)
+/* Pack the pairs from that on the stack on. Returns their number, or 0. */
+static uint64_t encode_pairs(Encoder *encoder, int place, int depth)
 {
     lua_State *lua = encoder->lua;
-    int done = is_written(encoder, write_map_header(encoder->buffer, pairs));
-    lua_pushnil(lua);
-    while (done && lua_next(lua, place)) {
-        int value = lua_gettop(lua);
-        done = encode(encoder, value - 1, depth + 1) && encode(encoder, value, depth + 1);
+    int value = lua_gettop(lua);
+    uint64_t pairs = 0;
+    do {
+        if (!encode(encoder, value - 1, depth + 1) || !encode(encoder, value, depth + 1))
+            return 0;
         lua_settop(lua, value - 1);
+        pairs++;
+    } while (lua_next(lua, place));
+    return pairs;
+}
+
+/* A map of as many pairs as there are turns out after them: most have few. */
+static int encode_map(Encoder *encoder, int place, int depth)
+{
+    Buffer *buffer = encoder->buffer;
+    Py_ssize_t start = buffer->size;
+    lua_pushnil(encoder->lua);
+    int is_empty = !lua_next(encoder->lua, place);
+    if (!is_written(encoder, write_map_header(buffer, 0)) || is_empty)
+        return is_empty;
+    uint64_t pairs = encode_pairs(encoder, place, depth);
+    if (pairs <= 15) {
+        buffer->data[start] |= (uint8_t)pairs;
+        return pairs != 0;
     }
-    return done;
+    static const uint8_t room[4];
+    Py_ssize_t more = pairs <= UINT16_MAX ? 2 : 4, body = start + 1, size = buffer->size - body;
+    if (!is_written(encoder, buffer_append(buffer, room, more)))
+        return 0;
+    memmove(buffer->data + body + more, buffer->data + body, (size_t)size);
+    buffer->data[start] = more == 2 ? 0xde : 0xdf;
+    put_big_endian(buffer->data + body, pairs, (int)more);
+    return 1;
 }
 
 static int encode_array(Encoder *encoder, int place, uint64_t count, int depth)
@@ -303,7 +324,7 @@ static int encode_by_metatable(Encoder *encoder, int place, Shape *shape, int de
     shape->is_map = type == LUA_TSTRING ? hinted_map(lua_tolstring(lua, -1, NULL)) : -1;
     if (shape->is_map < 0)
         return refuse_as_object(encoder, "invalid __serialize value");
-    shape->count = shape->is_map ? count_pairs(lua, place) : greatest_key(lua, place);
+    shape->count = shape->is_map ? 0 : greatest_key(lua, place);
     return -1;
 }
 
@@ -314,11 +335,13 @@ static int encode_shape(Encoder *encoder, int place, const Shape *shape, int dep
         snprintf(text, sizeof text, "Too high nest level - %d", depth + 1);
         return encoder->encoding->deep_as_nil ? encode_nil(encoder) : refuse(encoder, text);
     }
-    return (shape->is_map ? encode_map : encode_array)(encoder, place, shape->count, depth);
+    return shape->is_map ? encode_map(encoder, place, depth) : encode_array(encoder, place, shape->count, depth);
 }
 
 static int encode_table(Encoder *encoder, int place, int depth)
 {
+    if (!lua_checkstack(encoder->lua, 8))
+        return refuse(encoder, "stack overflow");
     int top = lua_gettop(encoder->lua);
     Shape shape = {-1, 0};
     int done = encode_by_metatable(encoder, place, &shape, depth);
@@ -333,8 +356,6 @@ static int encode_table(Encoder *encoder, int place, int depth)
 static int encode(Encoder *encoder, int place, int depth)
 {
     lua_State *lua = encoder->lua;
-    if (!lua_checkstack(lua, 8))
-        return refuse(encoder, "stack overflow");
     switch (lua_type(lua, place)) {
     case LUA_TNONE: case LUA_TNIL: return encode_nil(encoder);
     case LUA_TBOOLEAN: return encode_boolean(encoder, lua_toboolean(lua, place));

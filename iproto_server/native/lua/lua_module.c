@@ -23,6 +23,7 @@ static const struct {
     {"tuple", LUA_KEPT_TUPLE},
     {"tuple_methods", LUA_KEPT_TUPLE_METHODS},
     {"formats", LUA_KEPT_FORMATS},
+    {"name_lists", LUA_KEPT_NAME_LISTS},
     {"names", LUA_KEPT_NAMES},
     {"encoding", LUA_KEPT_ENCODING},
     {"tuple_encoding", LUA_KEPT_TUPLE_ENCODING},
@@ -121,6 +122,7 @@ static void add_functions(lua_State *lua, const LuaFunction *each)
 int luaopen_iproto(lua_State *lua)
 {
     lua_watch(lua);
+    lua_forget_recent();
     lua_createtable(lua, 0, 16);
     add_functions(lua, functions);
     add_functions(lua, lua_tuple_functions);

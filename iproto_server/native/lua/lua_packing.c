@@ -84,23 +84,3 @@ void lua_make_text(lua_State *lua)
     lua_pcall(lua, 1, 1, 0); /* an error is pushed as well as a result */
     lua_replace(lua, -2);
 }
-
-/* -- encodings -- */
-
-static const LuaEncoding *kept_encoding(lua_State *lua, int key)
-{
-    lua_push_kept(lua, key);
-    const LuaEncoding *encoding = lua_topointer(lua, -1);
-    lua_settop(lua, -2);
-    return encoding;
-}
-
-const LuaEncoding *lua_msgpack_encoding(lua_State *lua)
-{
-    return kept_encoding(lua, LUA_KEPT_ENCODING);
-}
-
-const LuaEncoding *lua_tuple_encoding(lua_State *lua)
-{
-    return kept_encoding(lua, LUA_KEPT_TUPLE_ENCODING);
-}

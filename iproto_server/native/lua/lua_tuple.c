@@ -1,7 +1,7 @@
 /* Tuples as values of Lua: cdata of the type `struct tuple`, which has a row, and the number of the format that names
  * its fields.
  */
-#include "lua_tuple.h"
+#include "lua_recent.h"
 
 /* The last field that was looked for, from which the next ones are near: loops read fields in order. It is forgotten
  * when a tuple is made, which may be where another one has been. */
@@ -89,23 +89,6 @@ Position tuple_field(const LuaTuple *tuple, double number)
     return at;
 }
 
-double tuple_named_field(lua_State *lua, const LuaTuple *tuple, int name)
-{
-    if (!tuple->format)
-        return 0;
-    int top = lua_gettop(lua);
-    lua_push_kept(lua, LUA_KEPT_FORMATS);
-    lua_rawgeti(lua, -1, (int)tuple->format);
-    double number = 0;
-    if (lua_type(lua, -1) == LUA_TTABLE) {
-        lua_pushvalue(lua, name);
-        lua_rawget(lua, -2);
-        number = lua_tonumber(lua, -1);
-    }
-    lua_settop(lua, top);
-    return number;
-}
-
 /* -- functions for Lua -- */
 
 static int push_value(lua_State *lua, const LuaTuple *tuple, Position at)
@@ -126,10 +109,8 @@ static int index_tuple(lua_State *lua)
     if (tuple && type == LUA_TNUMBER)
         return push_value(lua, tuple, tuple_field(tuple, lua_tonumber(lua, 2)));
     if (tuple && type == LUA_TSTRING) {
-        size_t size;
-        double number = tuple_named_field(lua, tuple, 2);
-        const char *path = lua_tolstring(lua, 2, &size);
-        Position at = number ? tuple_field(tuple, number) : tuple_path(lua, tuple, path, size);
+        uint32_t number = lua_field_number(lua, tuple->format, 2);
+        Position at = number ? tuple_field(tuple, number) : tuple_path(lua, tuple, 2);
         if (at && *at != 0xc0)
             return push_value(lua, tuple, at);
     }
@@ -267,6 +248,7 @@ const LuaFunction lua_tuple_functions[] = {
     {"tuple_in_order", in_order},
     {"tuple_index", index_tuple},
     {"tuple_length", count_fields},
+    {"tuple_map", tuple_map},
     {"tuple_new", make_tuple},
     {"tuple_of", tuple_of},
     {"tuple_row", row_of},

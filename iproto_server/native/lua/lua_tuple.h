@@ -16,14 +16,13 @@ const LuaTuple *tuple_check(lua_State *lua, int place); /* raises an error then 
 uint32_t tuple_count(const LuaTuple *tuple); /* of fields */
 Position tuple_skip(Position at, Position end, uint32_t count); /* some values that are there */
 Position tuple_field(const LuaTuple *tuple, double number); /* from 1; NULL if there is none */
-/* The number of the field that the tuple's format gives the name at a place of the stack; 0 if it gives it to none. */
-double tuple_named_field(lua_State *lua, const LuaTuple *tuple, int name);
 
-/* lua_tuple_path.c: the value at a path; NULL if there is none, or it is no path */
-Position tuple_path(lua_State *lua, const LuaTuple *tuple, const char *path, size_t size);
+/* lua_tuple_path.c: the value at the path at a place of the stack; NULL if there is none, or it is a single name */
+Position tuple_path(lua_State *lua, const LuaTuple *tuple, int place);
 
 /* lua_tuple_parts.c, lua_tuple_update.c: functions of Lua */
 int tuple_table(lua_State *lua);
+int tuple_map(lua_State *lua);
 int tuple_slice(lua_State *lua);
 int tuple_transform_fields(lua_State *lua);
 int tuple_update(lua_State *lua);

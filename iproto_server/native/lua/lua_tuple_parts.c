@@ -19,6 +19,52 @@ int tuple_table(lua_State *lua)
     return 1;
 }
 
+/* Whether the argument behind the tuple asks for names only; an error for what is no table of options. */
+static int is_names_only(lua_State *lua)
+{
+    static const char usage[] = "Usage: tuple:tomap(opts)";
+    int count = lua_gettop(lua), names_only = 0;
+    if (count != 1 && (count != 2 || lua_type(lua, 2) != LUA_TTABLE))
+        lua_raise_text(lua, usage);
+    if (count == 2) {
+        lua_getfield(lua, 2, "names_only");
+        if (lua_type(lua, -1) != LUA_TNIL && lua_type(lua, -1) != LUA_TBOOLEAN)
+            lua_raise_text(lua, usage);
+        names_only = lua_toboolean(lua, -1);
+    }
+    return names_only;
+}
+
+/* tuple:tomap([options]): the fields by their names, and by their numbers unless options.names_only is true */
+int tuple_map(lua_State *lua)
+{
+    enum { NAMES = 3, MAP };
+    int names_only = is_names_only(lua);
+    const LuaTuple *tuple = tuple_check(lua, 1);
+    Position end = tuple->row + tuple->size, at = tuple_field(tuple, 1);
+    lua_settop(lua, NAMES - 1);
+    lua_push_kept(lua, LUA_KEPT_NAME_LISTS);
+    lua_rawgeti(lua, NAMES, (int)tuple->format);
+    lua_replace(lua, NAMES);
+    int named = lua_type(lua, NAMES) == LUA_TTABLE ? (int)lua_objlen(lua, NAMES) : 0;
+    int count = (int)tuple_count(tuple), wanted = names_only && named < count ? named : count;
+    lua_createtable(lua, names_only ? 0 : count, named < count ? named : count);
+    for (int place = 1; at && place <= wanted; place++) {
+        at = lua_decode(lua, at, end);
+        if (!names_only) {
+            lua_pushvalue(lua, -1);
+            lua_rawseti(lua, MAP, place);
+        }
+        if (place <= named) {
+            lua_rawgeti(lua, NAMES, place);
+            lua_pushvalue(lua, -2);
+            lua_rawset(lua, MAP);
+        }
+        lua_settop(lua, MAP);
+    }
+    return 1;
+}
+
 /* -- arguments -- */
 
 /* As lua_tointeger: what is no number is 0. */

@@ -2,7 +2,7 @@
  *
  * Source: Tarantool reference, "JSON paths"; which texts are paths is that of Tarantool 2.6.0.
  */
-#include "lua_tuple.h"
+#include "lua_recent.h"
 
 typedef struct {
     int is_name;
@@ -95,16 +95,18 @@ static Position go_to(Position at, Position end, const Step *step)
     return step->is_name || step->number > count ? NULL : tuple_skip(first, end, step->number - 1);
 }
 
-Position tuple_path(lua_State *lua, const LuaTuple *tuple, const char *path, size_t size)
+Position tuple_path(lua_State *lua, const LuaTuple *tuple, int place)
 {
-    const char *end = path + size;
+    size_t size;
+    const char *path = lua_tolstring(lua, place, &size), *end = path + size;
     Step step;
-    if (!size || !(path = take_step(path, end, path, &step)))
+    int is_path = memchr(path, '.', size) || memchr(path, '[', size);
+    if (!is_path || !(path = take_step(path, end, path, &step)))
         return NULL;
     double number = step.number;
     if (step.is_name) {
         lua_pushlstring(lua, step.name, step.size);
-        number = tuple_named_field(lua, tuple, lua_gettop(lua));
+        number = lua_field_number(lua, tuple->format, lua_gettop(lua));
         lua_settop(lua, -2);
     }
     Position at = tuple_field(tuple, number);

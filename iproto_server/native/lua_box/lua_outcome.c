@@ -98,8 +98,8 @@ void lua_push_value(lua_State *lua, PyObject *value)
     if (PyObject_TypeCheck(value, &Tuple_Type)) {
         int is_new;
         PyObject *raw = ((RawObject *)value)->raw;
-        lua_push_tuple(lua, PyBytes_AS_STRING(raw), (size_t)PyBytes_GET_SIZE(raw),
-                       format_number(((TupleObject *)value)->format, &is_new));
+        lua_push_row(lua, PyBytes_AS_STRING(raw), (size_t)PyBytes_GET_SIZE(raw),
+                     format_number(((TupleObject *)value)->format, &is_new));
         return;
     }
     if (value == Py_None) {

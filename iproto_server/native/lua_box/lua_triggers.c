@@ -12,7 +12,7 @@ typedef struct {
 static void push_row(lua_State *lua, const RowRef *row, uint32_t format)
 {
     if (row->data)
-        lua_push_tuple(lua, row->data, row->size, format);
+        lua_push_row(lua, row->data, row->size, format);
     else
         lua_pushnil(lua);
 }

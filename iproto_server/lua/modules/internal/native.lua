@@ -10,8 +10,8 @@ local open, why = package.loadlib(host.compiled_module(), 'luaopen_iproto')
 if not open then error('the compiled module cannot be loaded into Lua: ' .. tostring(why), 0) end
 local native = open()
 
--- Formats of tuples by their numbers: tables of fields' numbers from 1 by name, and packed lists of names.
-native.formats, native.names = {}, {}
+-- Formats of tuples by their numbers: tables of fields' numbers from 1 by name; lists of names; and such lists packed.
+native.formats, native.name_lists, native.names = {}, {}, {}
 native.tuple_methods = {}
 native.tuple_t = ffi.typeof('struct tuple')
 native.options_t = ffi.typeof('struct msgpack_options')
@@ -52,7 +52,7 @@ local understands = native.setup{
     serialize = '__serialize',
     tuple = native.tuple_t, a_tuple = a_tuple,
     tuple_methods = native.tuple_methods,
-    formats = native.formats, names = native.names,
+    formats = native.formats, name_lists = native.name_lists, names = native.names,
     encoding = native.encoding,
     tuple_encoding = native.tuple_encoding,
     new_error = function(...) return require('internal.box.values.error').new_error(...) end,

@@ -8,9 +8,17 @@ local open, why = package.loadlib(host.compiled_module(), 'luaopen_iproto_box')
 if not open then error('the compiled module cannot be loaded into Lua: ' .. tostring(why), 0) end
 local functions = open()
 
+-- The module of calls needs this one, so it is loaded by the first call.
+local calls
+
+local function enter(...)
+    calls = calls or require('internal.box.calls')
+    return calls.enter(...)
+end
+
 functions.setup_box{
     define_format = formats.define_format,
-    enter = function(...) return require('internal.box.calls').enter(...) end,
+    enter = enter,
     new_error = failure.of_host,
     describe_error = failure.describe,
     function_numbers = setmetatable({}, {__mode = 'k'}),

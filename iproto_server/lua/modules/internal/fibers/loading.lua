@@ -29,8 +29,10 @@ local function find(name)
 end
 
 function require(...)
+    local module = type((...)) == 'string' and loaded[...] -- most often
+    if module and module ~= LOADING then return module end
     local name = checked_name(...)
-    local module = loaded[name]
+    module = loaded[name]
     if module == LOADING then error(("loop or previous error loading module '%s'"):format(name), 2) end
     if module then return module end
     local chunk, reasons = find(name)

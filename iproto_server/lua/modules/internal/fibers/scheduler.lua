@@ -23,17 +23,24 @@ local outside = {} -- functions that are to run outside of coroutines
 local pool, pooled, nesting = {}, 0, 0
 local armed_at, is_stopped = math.huge, false
 local held -- fibers that are ready, but kept back
+local spare -- a fiber that has ended, with its coroutine, for the next call from outside
 
 -- The fiber of code that runs outside of fibers.
-local current = {id = 1, name = 'sched', status = 'running', switches = 0}
+local current = {id = 1, name = 'sched', status = 'running', switches = 0, is_known = true}
 scheduler.alive = alive
 
-function scheduler.current()
-    return current
+-- Let a fiber be found by its number. Most calls from outside end before any code has asked for their fiber.
+local function know(fiber)
+    if fiber.is_known then return end
+    fiber.is_known = true
+    alive[fiber.id] = fiber
 end
 
--- Called with a new fiber and the one that creates it.
-scheduler.on_create = function() end
+-- The running fiber.
+function scheduler.current()
+    if not current.is_known then know(current) end
+    return current
+end
 
 -- Called with a fiber that begins to wait; one that goes on from the event loop; and one that gives way to it.
 scheduler.on_suspend = function() end
@@ -110,6 +117,7 @@ end
 
 -- Returns what the switch to a call from outside returns: true, and what `pcall` has returned.
 local function ended(fiber, ok, ...)
+    if not fiber.is_known then return true, ok, ... end
     bury(fiber)
     scheduler.on_finish(fiber)
     if fiber.is_joinable then
@@ -142,6 +150,10 @@ local function left(fiber, before, ok, what, ...)
         if not fiber.is_left then return true, false, what end
         return tell_end(fiber, false, what)
     elseif what == ENDED then
+        if not fiber.is_known then
+            spare = fiber
+            return ...
+        end
         if pooled < POOL_MAX then
             pooled = pooled + 1
             pool[pooled] = fiber.coroutine
@@ -152,6 +164,7 @@ local function left(fiber, before, ok, what, ...)
         start_waiting((...))
         return switch_to(fiber)
     end
+    know(fiber)
     fiber.is_left = true
 end
 
@@ -184,14 +197,23 @@ local function new(call)
     else
         fiber.coroutine = create(run)
     end
-    alive[fiber.id] = fiber
-    scheduler.on_create(fiber, current)
+    return fiber
+end
+
+-- The fiber that has ended is used again if there is one: only its coroutine has known it.
+local function new_for_call(call)
+    local fiber = spare
+    if not fiber then return new(call) end
+    spare = nil
+    last_id = last_id + 1
+    fiber.id, fiber.switches, fiber.call = last_id, 0, call
     return fiber
 end
 
 -- A fiber that starts when those before it have yielded.
 function scheduler.new(call, ...)
     local fiber = new(call)
+    know(fiber)
     fiber.arguments, fiber.is_left = {n = select('#', ...), ...}, true
     wake(fiber)
     return fiber
@@ -200,6 +222,8 @@ end
 -- A fiber that starts at once.
 function scheduler.start(call, ...)
     local fiber = new(call)
+    know(fiber)
+    know(current)
     if nesting < NESTING_MAX then
         switch_to(fiber, ...)
     else -- not on this stack, which is near its limit
@@ -213,7 +237,8 @@ end
 -- A fiber that starts at once for a call from outside. Returns it and, if it has ended, true, and true and results or
 -- false and an error. If it has not, `on_end` is called at its end with it, and with these.
 function scheduler.call(on_end, call, ...)
-    local fiber = new(call)
+    know(current)
+    local fiber = new_for_call(call)
     fiber.on_end = on_end
     return fiber, switch_to(fiber, ...)
 end
@@ -229,7 +254,7 @@ end
 
 -- Wait until the running fiber is woken, or for a time in seconds. Returns whether it was woken.
 function scheduler.suspend(timeout)
-    local fiber = current
+    local fiber = scheduler.current()
     fiber.status = 'suspended'
     fiber.is_late = nil
     scheduler.on_suspend(fiber)
@@ -253,7 +278,7 @@ end
 
 -- Let others run, then go on.
 function scheduler.yield()
-    local fiber = current
+    local fiber = scheduler.current()
     fiber.is_yielding = true
     wake(fiber)
     scheduler.suspend()
@@ -263,7 +288,7 @@ end
 -- Wait for what a function of Python begins. It is called with a function that takes (true, values …) or
 -- (false, error).
 function scheduler.await(begin, ...)
-    local fiber, answer = current, nil
+    local fiber, answer = scheduler.current(), nil
     local function finish(...)
         answer = {n = select('#', ...), ...}
         wake(fiber)

@@ -7,7 +7,8 @@ local fun = require('fun')
 local native = require('internal.native')
 local to_text = require('internal.box.values.tuple_text')
 
-local tuple_t, formats, names_of, methods = native.tuple_t, native.formats, native.names, native.tuple_methods
+local tuple_t, methods = native.tuple_t, native.tuple_methods
+local formats, lists, names_of = native.formats, native.name_lists, native.names
 local type, istype, floor = type, ffi.istype, math.floor
 local tuple_field = native.tuple_field
 local encode = native.msgpack_functions(native.encoding).encode
@@ -25,7 +26,7 @@ end
 local function define_format(number, names)
     local numbers = {}
     for place, name in ipairs(names) do numbers[name] = place end
-    formats[number], names_of[number] = numbers, encode(names)
+    formats[number], lists[number], names_of[number] = numbers, names, encode(names)
 end
 
 -- Fields --------------------------------------------------------------------------------------------------------------
@@ -62,28 +63,7 @@ end
 
 methods.slice = native.tuple_slice
 
-local MAP_USAGE = 'Usage: tuple:tomap(opts)'
-
-function methods.tomap(...)
-    local tuple, options = ...
-    local count = select('#', ...)
-    local names_only = false
-    if count == 2 then
-        if type(options) ~= 'table' then error(MAP_USAGE, 2) end
-        names_only = options.names_only
-        if names_only ~= nil and type(names_only) ~= 'boolean' then error(MAP_USAGE, 2) end
-    elseif count ~= 1 then
-        error(MAP_USAGE, 2)
-    end
-    if not is(tuple) then error('Invalid argument #1 (box.tuple expected, got ' .. type(tuple) .. ')', 2) end
-    local values = setmetatable(native.tuple_table(tuple, 0, ALL), nil)
-    local map = names_only and {} or values
-    local numbers = formats[native.tuple_format(tuple)]
-    if numbers then
-        for name, place in pairs(numbers) do map[name] = values[place] end
-    end
-    return map
-end
+methods.tomap = native.tuple_map
 
 -- Iterators -----------------------------------------------------------------------------------------------------------
 
