@@ -47,13 +47,27 @@ PyObject *facade_update(SpaceFacade *space, PyObject *id, PyObject *key, PyObjec
 PyObject *facade_delete(SpaceFacade *space, PyObject *id, PyObject *key);
 PyObject *facade_select(IndexFacade *index, PyObject *const *args, Py_ssize_t count, PyObject *names);
 
-/* packed_changes.c: changes with keys in a list, and with packed operations, whose field numbers are from `index_base` on */
+/* packed_rows.c: rows without objects of Python. Operations have field numbers from `index_base` on. */
 typedef struct {
     Position at, end;
     uint32_t index_base;
 } GivenOperations;
-PyObject *facade_update_packed(SpaceFacade *space, PyObject *id, PyObject *key, const GivenOperations *operations);
-PyObject *facade_upsert_packed(SpaceFacade *space, PyObject *row, const GivenOperations *operations);
+typedef struct {
+    Buffer bytes;     /* copies of so many rows, one behind the other */
+    uint32_t count;
+    PyObject *object; /* in place of them a Tuple, or a list of some, where Python has found or changed them; or NULL */
+    PyObject *format; /* of the space */
+} PackedRows;
+void packed_rows_init(PackedRows *rows);
+void packed_rows_free(PackedRows *rows);
+/* These return 1; 0 for no row; -1 with an exception. */
+int facade_get_packed(IndexFacade *index, const Key *key, PackedRows *rows);
+int facade_select_packed(IndexFacade *index, const Key *key, uint64_t iterator, uint64_t offset, uint64_t limit,
+                         PackedRows *rows);
+int facade_store_packed(SpaceFacade *space, PackedRow row, int is_insert, PackedRows *rows);
+int facade_delete_packed(IndexFacade *index, const Key *key, PackedRows *rows);
+int facade_update_packed(IndexFacade *index, const Key *key, const GivenOperations *operations, PackedRows *rows);
+int facade_upsert_packed(SpaceFacade *space, PackedRow row, const GivenOperations *operations); /* 0, or -1 */
 
 /* facade_lookup.c */
 extern PyTypeObject SpacesFacade_Type, IndexesFacade_Type;

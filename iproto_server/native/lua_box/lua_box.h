@@ -11,8 +11,9 @@
 
 /* lua_python.c: values. A new reference; NULL with an exception. Strings that are no UTF-8 have surrogates. */
 PyObject *lua_to_python(lua_State *lua, int place);
-PyObject *lua_to_key(lua_State *lua, int place); /* a list: of a table, of a tuple, of a single value; none for nil */
-/* Pack a table, or a tuple; an exception for what is none of them, or cannot be packed. Returns 0; -1 with an exception. */
+/* Pack a key: a table or a tuple of values; a single value; an empty key of nil. Returns 0; -1 with an exception. */
+int lua_pack_key(lua_State *lua, int place, Buffer *buffer);
+/* The same of a table, or a tuple; an exception also for what is none of them. */
 int lua_pack(lua_State *lua, int place, Buffer *buffer);
 int lua_pack_value(lua_State *lua, int place, Buffer *buffer); /* any value */
 
@@ -60,7 +61,9 @@ int lua_check_depth(void); /* -1 with an exception: Lua and Python have called e
 /* Push a result of Python, whose reference is stolen, or raise the exception. None is no value, a tuple several ones. They
  * return the number of values. */
 int lua_call_end(const LuaCall *call, PyObject *result);
-int lua_call_end_rows(const LuaCall *call, PyObject *rows); /* a list, as a table */
+/* The same of rows, which are freed: one row, or no value for none; all of them as a table. `done` below 0 is an exception. */
+int lua_call_end_row(const LuaCall *call, int done, PackedRows *rows);
+int lua_call_end_rows(const LuaCall *call, int done, PackedRows *rows);
 
 /* lua_functions.c: functions of Lua for Python. A new reference; NULL with an exception. The same object for the same one. */
 extern PyTypeObject LuaFunction_Type, LuaProcedure_Type; /* the latter: lua_procedure.c */

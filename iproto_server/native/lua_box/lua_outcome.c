@@ -193,22 +193,6 @@ static int raise(const LuaCall *call)
     return lua_error(call->lua);
 }
 
-int lua_call_end_rows(const LuaCall *call, PyObject *rows)
-{
-    PyObject *list = prepared_list(call, rows);
-    if (!list)
-        return raise(call);
-    keep(list);
-    release(call);
-    Py_ssize_t count = PyList_GET_SIZE(list);
-    lua_createtable(call->lua, (int)count, 0);
-    for (Py_ssize_t place = 0; place < count; place++) {
-        lua_push_value(call->lua, PyList_GET_ITEM(list, place));
-        lua_rawseti(call->lua, -2, (int)place + 1);
-    }
-    return 1;
-}
-
 static int end_values(const LuaCall *call, PyObject *values)
 {
     PyObject *list = prepared_list(call, values);
@@ -241,5 +225,83 @@ int lua_call_end(const LuaCall *call, PyObject *result)
     keep(result);
     release(call);
     lua_push_value(call->lua, result);
+    return 1;
+}
+
+/* -- rows -- */
+
+static int push_list(lua_State *lua, PyObject *list)
+{
+    Py_ssize_t count = PyList_GET_SIZE(list);
+    lua_createtable(lua, (int)count, 0);
+    for (Py_ssize_t place = 0; place < count; place++) {
+        lua_push_value(lua, PyList_GET_ITEM(list, place));
+        lua_rawseti(lua, -2, (int)place + 1);
+    }
+    return 1;
+}
+
+/* The rows in a buffer, where they stay while Lua code runs: the buffer is on the stack of C. `end` is behind them. NULL with an
+ * exception. */
+static Position stable_rows(Buffer *bytes, Position *end)
+{
+    Position start = bytes->data;
+    if (bytes->bytes) {
+        PyObject *taken = buffer_take(bytes);
+        if (!taken)
+            return NULL;
+        start = (Position)PyBytes_AS_STRING(taken);
+        *end = start + PyBytes_GET_SIZE(taken);
+        keep(taken);
+        return start;
+    }
+    *end = start + bytes->size;
+    return start;
+}
+
+int lua_call_end_row(const LuaCall *call, int done, PackedRows *rows)
+{
+    PyObject *object = rows->object;
+    Position end, start = NULL;
+    if (object || done <= 0) {
+        rows->object = NULL;
+        packed_rows_free(rows);
+        return lua_call_end(call, done < 0 ? NULL : object ? object : Py_NewRef(Py_None));
+    }
+    uint32_t format = lua_format(call->lua, rows->format);
+    start = stable_rows(&rows->bytes, &end);
+    packed_rows_free(rows);
+    if (!start)
+        return raise(call);
+    release(call);
+    lua_push_row(call->lua, start, (size_t)(end - start), format);
+    return 1;
+}
+
+int lua_call_end_rows(const LuaCall *call, int done, PackedRows *rows)
+{
+    lua_State *lua = call->lua;
+    PyObject *list = rows->object ? prepared_list(call, Py_NewRef(rows->object)) : NULL;
+    Position end, start = NULL;
+    uint32_t format = 0, count = rows->count;
+    if (done >= 0 && !rows->object) {
+        format = lua_format(lua, rows->format);
+        start = stable_rows(&rows->bytes, &end);
+    }
+    packed_rows_free(rows);
+    if (!list && !start)
+        return raise(call);
+    if (list)
+        keep(list);
+    release(call);
+    if (list)
+        return push_list(lua, list);
+    lua_createtable(lua, (int)count, 0);
+    for (uint32_t place = 1; place <= count; place++) {
+        Position behind = msgpack_skip(start, end);
+        lua_push_row(lua, start, (size_t)(behind - start), format);
+        lua_rawseti(lua, -2, (int)place);
+        start = behind;
+    }
     return 1;
 }

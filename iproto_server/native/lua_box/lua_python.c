@@ -73,34 +73,44 @@ PyObject *lua_to_python(lua_State *lua, int place)
     }
 }
 
-static PyObject *table_key(lua_State *lua, int place)
+/* The elements of a table, up to its length: what the table says of itself does not count, and nil is a value. */
+static int encode_elements(lua_State *lua, int place, Buffer *buffer, LuaFailure *failure)
 {
-    size_t count = lua_objlen(lua, place);
-    PyObject *key = PyList_New((Py_ssize_t)count);
-    for (size_t number = 0; key && number < count; number++) {
-        lua_rawgeti(lua, place, (int)number + 1);
-        PyObject *part = lua_to_python(lua, lua_gettop(lua));
-        lua_settop(lua, -2);
-        if (part)
-            PyList_SET_ITEM(key, (Py_ssize_t)number, part);
-        else
-            Py_CLEAR(key);
+    int count = (int)lua_objlen(lua, place), top = lua_gettop(lua);
+    if (!lua_checkstack(lua, count + 8)) {
+        *failure = (LuaFailure){LUA_FAILURE_TEXT, 0, "stack overflow"};
+        return 0;
     }
-    return key;
+    for (int number = 1; number <= count; number++)
+        lua_rawgeti(lua, place, number);
+    int done = lua_encode_values(lua, buffer, top + 1, count, lua_msgpack_encoding(lua), failure);
+    if (done || failure->kind != LUA_FAILURE_RAISED)
+        lua_settop(lua, top);
+    return done;
 }
 
-PyObject *lua_to_key(lua_State *lua, int place)
+static int is_nothing(lua_State *lua, int place)
 {
     int type = lua_type(lua, place);
-    if (type == LUA_TTABLE)
-        return table_key(lua, place);
-    PyObject *value = lua_to_python(lua, place);
-    if (!value || PyList_CheckExact(value)) /* a tuple's fields */
-        return value;
-    PyObject *key = PyList_New(value != Py_None || type == LUA_TCDATA);
-    if (key && PyList_GET_SIZE(key))
-        PyList_SET_ITEM(key, 0, value);
-    else
-        Py_DECREF(value);
-    return key;
+    if (type == LUA_TCDATA) {
+        const void *payload = lua_topointer(lua, place);
+        uint64_t pointer;
+        memcpy(&pointer, payload, sizeof pointer);
+        return lua_cdata_type(payload) == lua_types.pointer && !pointer;
+    }
+    return type == LUA_TNIL || type == LUA_TNONE;
+}
+
+int lua_pack_key(lua_State *lua, int place, Buffer *buffer)
+{
+    LuaFailure failure;
+    size_t size;
+    const uint8_t *row = lua_tuple_data(lua, place, &size);
+    if (row)
+        return buffer_append(buffer, row, (Py_ssize_t)size) == 1 ? 0 : -1;
+    if (lua_check_depth() < 0)
+        return -1;
+    int done = lua_type(lua, place) == LUA_TTABLE ? encode_elements(lua, place, buffer, &failure)
+        : lua_encode_values(lua, buffer, place, !is_nothing(lua, place), lua_msgpack_encoding(lua), &failure);
+    return done ? 0 : raise_failure(lua, &failure);
 }

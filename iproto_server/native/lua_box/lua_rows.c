@@ -59,66 +59,80 @@ static int facade(lua_State *lua)
 
 /* -- single rows -- */
 
-/* With the index at the first place and the key at the second one. */
-static int with_key(lua_State *lua, PyObject *(*find)(IndexFacade *index, PyObject *key))
+/* A key, or another packed argument, and the rows that come of it. */
+typedef struct {
+    Buffer packed;
+    PackedRows rows;
+} Request;
+
+static void begin(Request *request)
 {
-    LuaCall call = lua_call_begin(lua);
-    IndexFacade *index = index_at(lua, 1);
-    PyObject *key = index ? lua_to_key(lua, 2) : NULL;
-    PyObject *row = key ? find(index, key) : NULL;
-    Py_XDECREF(key);
-    return lua_call_end(&call, row);
+    buffer_init(&request->packed);
+    packed_rows_init(&request->rows);
 }
 
-static PyObject *get_row(IndexFacade *index, PyObject *key)
+static int end(const LuaCall *call, Request *request, int done)
 {
-    return facade_get(index->space, index->id, key);
+    buffer_free(&request->packed);
+    return lua_call_end_row(call, done, &request->rows);
 }
 
-static PyObject *delete_row(IndexFacade *index, PyObject *key)
+static Key key_of(const Buffer *packed)
 {
-    return facade_delete(index->space, index->id, key);
+    return (Key){NULL, 0, packed->data, packed->data + packed->size};
 }
 
+static PackedRow row_of(const Buffer *packed)
+{
+    return (PackedRow){packed->data, (size_t)packed->size};
+}
+
+/* get(index, key) */
 static int get(lua_State *lua)
 {
-    return with_key(lua, get_row);
+    Request request;
+    LuaCall call = lua_call_begin(lua);
+    begin(&request);
+    IndexFacade *index = index_at(lua, 1);
+    int done = index ? lua_pack_key(lua, 2, &request.packed) : -1;
+    if (done == 0) {
+        Key key = key_of(&request.packed);
+        done = facade_get_packed(index, &key, &request.rows);
+    }
+    return end(&call, &request, done);
 }
 
+/* Pack the key that changes a row: a table that is no array is refused. */
+static int pack_changing_key(lua_State *lua, int place, Buffer *packed)
+{
+    return lua_type(lua, place) == LUA_TTABLE ? lua_pack(lua, place, packed) : lua_pack_key(lua, place, packed);
+}
+
+/* delete(index, key): the row that was there */
 static int delete(lua_State *lua)
 {
-    return with_key(lua, delete_row);
-}
-
-static int min(lua_State *lua)
-{
-    return with_key(lua, facade_min);
-}
-
-static int max(lua_State *lua)
-{
-    return with_key(lua, facade_max);
-}
-
-static PyObject *row_at(lua_State *lua, int place)
-{
-    Buffer buffer;
-    buffer_init(&buffer);
-    PyObject *raw = lua_pack(lua, place, &buffer) == 0 ? buffer_take(&buffer) : NULL;
-    PyObject *row = raw ? stored_tuple(raw, Py_None) : NULL;
-    buffer_free(&buffer);
-    Py_XDECREF(raw);
-    return row;
+    Request request;
+    LuaCall call = lua_call_begin(lua);
+    begin(&request);
+    IndexFacade *index = index_at(lua, 1);
+    int done = index ? pack_changing_key(lua, 2, &request.packed) : -1;
+    if (done == 0) {
+        Key key = key_of(&request.packed);
+        done = facade_delete_packed(index, &key, &request.rows);
+    }
+    return end(&call, &request, done);
 }
 
 static int store(lua_State *lua, int is_insert)
 {
+    Request request;
     LuaCall call = lua_call_begin(lua);
+    begin(&request);
     SpaceFacade *space = space_at(lua, 1);
-    PyObject *row = space ? row_at(lua, 2) : NULL;
-    PyObject *stored = row ? facade_store(space, row, is_insert) : NULL;
-    Py_XDECREF(row);
-    return lua_call_end(&call, stored);
+    int done = space ? lua_pack(lua, 2, &request.packed) : -1;
+    if (done == 0)
+        done = facade_store_packed(space, row_of(&request.packed), is_insert, &request.rows);
+    return end(&call, &request, done);
 }
 
 static int insert(lua_State *lua)
@@ -141,35 +155,79 @@ static GivenOperations operations_in(const Buffer *buffer)
 /* update(index, key, operations): the new row; nothing if there is none */
 static int update(lua_State *lua)
 {
+    Request request;
     Buffer buffer;
     LuaCall call = lua_call_begin(lua);
-    IndexFacade *index = index_at(lua, 1);
-    PyObject *key = index ? lua_to_key(lua, 2) : NULL, *row = NULL;
+    begin(&request);
     buffer_init(&buffer);
-    if (key && lua_pack(lua, 3, &buffer) == 0) {
+    IndexFacade *index = index_at(lua, 1);
+    int done = index ? pack_changing_key(lua, 2, &request.packed) : -1;
+    if (done == 0)
+        done = lua_pack(lua, 3, &buffer);
+    if (done == 0) {
+        Key key = key_of(&request.packed);
         GivenOperations operations = operations_in(&buffer);
-        row = facade_update_packed(index->space, index->id, key, &operations);
+        done = facade_update_packed(index, &key, &operations, &request.rows);
     }
     buffer_free(&buffer);
-    Py_XDECREF(key);
-    return lua_call_end(&call, row);
+    return end(&call, &request, done);
 }
 
 /* upsert(space, row, operations) */
 static int upsert(lua_State *lua)
 {
+    Request request;
     Buffer buffer;
     LuaCall call = lua_call_begin(lua);
-    SpaceFacade *space = space_at(lua, 1);
-    PyObject *row = space ? row_at(lua, 2) : NULL, *done = NULL;
+    begin(&request);
     buffer_init(&buffer);
-    if (row && lua_pack(lua, 3, &buffer) == 0) {
+    SpaceFacade *space = space_at(lua, 1);
+    int done = space ? lua_pack(lua, 2, &request.packed) : -1;
+    if (done == 0)
+        done = lua_pack(lua, 3, &buffer);
+    if (done == 0) {
         GivenOperations operations = operations_in(&buffer);
-        done = facade_upsert_packed(space, row, &operations);
+        done = facade_upsert_packed(space, row_of(&request.packed), &operations);
     }
     buffer_free(&buffer);
-    Py_XDECREF(row);
-    return lua_call_end(&call, done);
+    return end(&call, &request, done);
+}
+
+/* -- the first and the last row -- */
+
+/* A key as a list, for what Python does. */
+static PyObject *list_at(lua_State *lua, int place)
+{
+    Buffer packed;
+    buffer_init(&packed);
+    PyObject *list = NULL;
+    if (lua_pack_key(lua, place, &packed) == 0) {
+        Key key = key_of(&packed);
+        list = key_list(&key);
+    }
+    buffer_free(&packed);
+    return list;
+}
+
+/* With the index at the first place and the key at the second one. */
+static int with_key(lua_State *lua, PyObject *(*find)(IndexFacade *index, PyObject *key))
+{
+    LuaCall call = lua_call_begin(lua);
+    IndexFacade *index = index_at(lua, 1);
+    PyObject *key = index ? list_at(lua, 2) : NULL;
+    PyObject *row = key ? find(index, key) : NULL;
+    Py_XDECREF(key);
+    return lua_call_end(&call, row);
+}
+
+static int min(lua_State *lua)
+{
+    return with_key(lua, facade_min);
+}
+
+static int max(lua_State *lua)
+{
+    return with_key(lua, facade_max);
 }
 
 /* -- many rows -- */
@@ -185,18 +243,34 @@ static uint64_t count_at(lua_State *lua, int place)
 static int select_rows(lua_State *lua)
 {
     uint64_t iterator = count_at(lua, 3), offset = count_at(lua, 4), limit = count_at(lua, 5);
+    Request request;
     LuaCall call = lua_call_begin(lua);
+    begin(&request);
     IndexFacade *index = index_at(lua, 1);
-    PyObject *key = index ? lua_to_key(lua, 2) : NULL;
-    PyObject *rows = key ? facade_select_rows(index, key, iterator, offset, limit) : NULL;
-    Py_XDECREF(key);
-    return lua_call_end_rows(&call, rows);
+    int done = index ? lua_pack_key(lua, 2, &request.packed) : -1;
+    if (done == 0) {
+        Key key = key_of(&request.packed);
+        done = facade_select_packed(index, &key, iterator, offset, limit, &request.rows);
+    }
+    buffer_free(&request.packed);
+    return lua_call_end_rows(&call, done, &request.rows);
+}
+
+static PyObject *row_at(lua_State *lua, int place)
+{
+    Buffer buffer;
+    buffer_init(&buffer);
+    PyObject *raw = lua_pack(lua, place, &buffer) == 0 ? buffer_take(&buffer) : NULL;
+    PyObject *row = raw ? stored_tuple(raw, Py_None) : NULL;
+    buffer_free(&buffer);
+    Py_XDECREF(raw);
+    return row;
 }
 
 static PyObject *iterator_of(lua_State *lua, uint64_t iterator)
 {
     IndexFacade *index = index_at(lua, 1);
-    PyObject *key = index ? lua_to_key(lua, 2) : NULL, *rows = NULL;
+    PyObject *key = index ? list_at(lua, 2) : NULL, *rows = NULL;
     PyObject *after = !key ? NULL : lua_type(lua, 4) == LUA_TNIL ? Py_NewRef(Py_None) : row_at(lua, 4);
     PyObject *pairs = after ? PyObject_GetAttrString((PyObject *)index, "pairs") : NULL;
     PyObject *args = pairs ? Py_BuildValue("(O)", key) : NULL;

@@ -310,6 +310,57 @@ PyObject *space_select(SpaceObject *space, uint64_t index_id, uint64_t iterator,
     return select_few(index, (int)iterator, offset, limit, key);
 }
 
+/* -- rows where the engine has them -- */
+
+static int find_one(Tree *tree, const KeyBuffer *key, PackedRow *row)
+{
+    TreeKey wanted = tree_key(tree, bytes_of(key), key->size);
+    Place place = tree_find(tree, &wanted);
+    if (!place.is_found)
+        return 0;
+    Handle32 handle = tree_handle(tree, place);
+    const Record *record = handle & TREE_PAIR ? NULL : tree_record(tree, handle);
+    if (!record)
+        return TREE_ROWS_UNKNOWN;
+    *row = (PackedRow){record->data + record->key_size, record->size - record->key_size};
+    return 1;
+}
+
+/* Whether a key of so many values finds one row at the most. */
+static int is_whole(const TreeObject *index, int values)
+{
+    return index->is_exact && values == client_key_parts(index->encode_key);
+}
+
+int space_find_row(TreeObject *index, const Key *key, PackedRow *row)
+{
+    KeyBuffer encoded;
+    encoded.data = NULL;
+    encoded.size = 0;
+    int values, found = TREE_ROWS_UNKNOWN;
+    if (request_key(index, key, &encoded, &values) > 0 && is_whole(index, values))
+        found = find_one(&index->index->tree, &encoded, row);
+    key_buffer_free(&encoded);
+    return found;
+}
+
+int space_find_rows(TreeObject *index, const Key *key, uint64_t iterator, uint64_t offset, uint64_t limit, PackedRow *rows)
+{
+    KeyBuffer encoded;
+    encoded.data = NULL;
+    encoded.size = 0;
+    int values, found = TREE_ROWS_UNKNOWN;
+    if (request_key(index, key, &encoded, &values) > 0) {
+        Tree *tree = &index->index->tree;
+        if (iterator == TREE_EQ && !offset && is_whole(index, values))
+            found = find_one(tree, &encoded, rows);
+        else if (index->is_ordered)
+            found = tree_find_rows(tree, (int)iterator, bytes_of(&encoded), encoded.size, offset, limit, rows);
+    }
+    key_buffer_free(&encoded);
+    return found;
+}
+
 /* -- methods -- */
 
 static int read_arguments(PyObject *space, PyObject *const *args, Py_ssize_t count, uint64_t *index_id, Key *key)

@@ -82,6 +82,12 @@ PyObject *space_update(SpaceObject *space, uint64_t index_id, const Key *key, Ch
                        const UpdateOperations *operations);                      /* the new row, or None */
 PyObject *space_upsert(SpaceObject *space, PyObject *row, int is_whole, ChangeCall *call,
                        const UpdateOperations *operations);                      /* None */
+/* The same with packed rows: 1, and the row that the function above returns is appended to `given`; 0 for no row; -1 with an
+ * exception. */
+int space_store_packed(SpaceObject *space, PackedRow row, int is_insert, int is_exempt, Buffer *given);
+int space_delete_packed(SpaceObject *space, uint64_t index_id, const Key *key, Buffer *given);
+int space_update_packed(SpaceObject *space, uint64_t index_id, const Key *key, ChangeCall *call,
+                        const UpdateOperations *operations, Buffer *given);
 
 /* updates.c: reading operations. They return 1; 0, maybe with an exception, where Python has to do it */
 typedef struct PackedOperations {
@@ -107,6 +113,12 @@ PyObject *space_select(SpaceObject *space, uint64_t index_id, uint64_t iterator,
 TreeObject *space_index(SpaceObject *space, uint64_t index_id); /* borrowed; NULL where Python has to look */
 /* The encoded key of a request, of so many values; 1, or 0 unknown, or -1 with an exception */
 int request_key(TreeObject *index, const Key *key, KeyBuffer *encoded, int *values);
+
+/* Rows of an index of space_index() where the engine has them: how many, TREE_SELECT_MAX at the most; TREE_ROWS_UNKNOWN, maybe
+ * with an exception, where Python has to look. They are valid until a row changes. The first function takes a whole key of
+ * a unique index. */
+int space_find_row(TreeObject *index, const Key *key, PackedRow *row);
+int space_find_rows(TreeObject *index, const Key *key, uint64_t iterator, uint64_t offset, uint64_t limit, PackedRow *rows);
 
 PyObject *key_list(const Key *key); /* the values, a new list; NULL with an exception */
 

@@ -104,6 +104,75 @@ PyObject *space_upsert(SpaceObject *space, PyObject *row, int is_whole, ChangeCa
     return end(&change, call, done, Py_None);
 }
 
+/* -- packed rows -- */
+
+/* Append the row that hooks have chosen, or else another one, if there is any. Returns 1; 0 for no row; -1 with an exception. */
+static int append(Buffer *given, const ChangeCall *call, PackedRow row)
+{
+    if (call->row && call->row != Py_None) {
+        PyObject *raw = ((RawObject *)call->row)->raw;
+        row = (PackedRow){(const uint8_t *)PyBytes_AS_STRING(raw), (size_t)PyBytes_GET_SIZE(raw)};
+    }
+    if (!row.data)
+        return 0;
+    return buffer_append(given, row.data, (Py_ssize_t)row.size) == 1 ? 1 : -1;
+}
+
+static int end_packed(Change *change, ChangeCall *call, int done)
+{
+    change_free(change);
+    change_call_free(call);
+    return done;
+}
+
+int space_store_packed(SpaceObject *space, PackedRow row, int is_insert, int is_exempt, Buffer *given)
+{
+    Change change;
+    ChangeCall call = {.is_exempt = is_exempt};
+    if (ensure_stack() < 0)
+        return -1;
+    begin(&change, space, is_insert ? CHANGE_INSERT : CHANGE_REPLACE, &call);
+    change.row = (RowRef){row.data, row.size, NULL};
+    int done = change_store(&change) < 0 ? space_raise(space) : append(given, &call, row);
+    return end_packed(&change, &call, done);
+}
+
+int space_delete_packed(SpaceObject *space, uint64_t index_id, const Key *key, Buffer *given)
+{
+    Change change;
+    ChangeCall call = {NULL};
+    if (ensure_stack() < 0)
+        return -1;
+    begin(&change, space, CHANGE_DELETE, &call);
+    int done = find_old(&change, index_id, key);
+    Py_ssize_t start = given->size;
+    if (done > 0 && buffer_append(given, change.old.data, (Py_ssize_t)change.old.size) != 1)
+        done = -1;
+    if (done > 0 && change_delete(&change) < 0)
+        done = space_raise(space);
+    if (done > 0 && call.row && call.row != Py_None) {
+        given->size = start;
+        done = append(given, &call, (PackedRow){NULL, 0});
+    }
+    return end_packed(&change, &call, done);
+}
+
+int space_update_packed(SpaceObject *space, uint64_t index_id, const Key *key, ChangeCall *call,
+                        const UpdateOperations *operations, Buffer *given)
+{
+    Change change;
+    if (ensure_stack() < 0)
+        return -1;
+    begin(&change, space, CHANGE_UPDATE, call);
+    change.operations = operations;
+    int done = find_old(&change, index_id, key);
+    if (done > 0 && change_update(&change) < 0)
+        done = space_raise(space);
+    else if (done > 0) /* the row that operations have made: the stored one may be gone */
+        done = append(given, call, call->row ? (PackedRow){NULL, 0} : (PackedRow){change.made, change.made_size});
+    return end_packed(&change, call, done);
+}
+
 /* -- methods -- */
 
 static int check_arguments(Py_ssize_t count, Py_ssize_t wanted, const char *what)
