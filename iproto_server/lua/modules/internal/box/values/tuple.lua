@@ -141,6 +141,8 @@ methods.upsert = changing('tuple:upsert({ { op, field, arg}+ })', true)
 
 -- The type ------------------------------------------------------------------------------------------------------------
 
+local pointer_t = ffi.typeof('void *')
+
 ffi.metatype(tuple_t, {
     __index = native.tuple_index,
     __len = native.tuple_length,
@@ -148,10 +150,11 @@ ffi.metatype(tuple_t, {
     __ipairs = iterate,
     __tostring = to_text,
     __eq = function(left, right)
+        if type(left) == 'nil' or type(right) == 'nil' then return false end -- most often
         if is(left) and is(right) then return native.tuple_equal(left, right) end
         local other = right
         if is(right) then other = left end
-        ffi.cast('void *', other) -- for the error of what can be no pointer
+        ffi.cast(pointer_t, other) -- for the error of what can be no pointer
         return false
     end,
 })
