@@ -36,7 +36,7 @@ const LuaEncoding *lua_tuple_encoding(lua_State *lua)
 
 /* -- rows -- */
 
-enum { ROW_MAX = 4096 }; /* bytes of a row that is kept */
+enum { ROW_MAX = 65536 }; /* bytes of a row that is kept */
 
 void lua_push_row(lua_State *lua, const void *row, size_t size, uint32_t format)
 {

@@ -11,7 +11,10 @@ function limits.set(bytes, has_jit, seconds)
     end
     if bytes or seconds then require('internal.fibers.scheduler').set_on_switch(native.begin_fiber) end
     if seconds then native.set_time_limit(seconds) end
-    if bytes then native.set_memory_limit(bytes) end
+    if bytes then
+        require('internal.garbage').limit(bytes)
+        native.set_memory_limit(bytes)
+    end
 end
 
 return limits

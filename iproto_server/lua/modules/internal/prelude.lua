@@ -44,6 +44,8 @@ for _, name in ipairs{'table', 'string', 'os', 'package'} do
     if text then assert(loadstring(text, '@builtin/' .. name .. '.lua'))(name, host) end
 end
 
+require('internal.garbage')
+
 -- Globals that need no `require`.
 utf8 = require('utf8')
 tonumber64 = require('internal.extensions.tonumber64')
