@@ -56,6 +56,12 @@ def extension(name: str, folder: Path, *shared: Path) -> Extension:
 class BuildModules(build_ext):
     """Build all modules, or none where nothing can be compiled."""
 
+    def run(self) -> None:
+        # Wheels do without the names of functions, which profilers and sanitizers need.
+        # setuptools resets `inplace` while it builds.
+        self._has_symbols = bool(self.inplace or self.editable_mode)
+        super().run()
+
     def build_extensions(self) -> None:
         lacking = self._lacking()
         if lacking:
@@ -90,8 +96,7 @@ class BuildModules(build_ext):
         link_time = next((flags for flags in LINK_TIME if self._builds("-Werror", *flags)), None)
         if link_time is None:
             self.warn("building without link-time optimization, which this compiler does not take")
-        # Wheels do without the names of functions, which profilers and sanitizers need.
-        is_stripped = not (self.inplace or self.editable_mode) and self._builds(STRIP)
+        is_stripped = not self._has_symbols and self._builds(STRIP)
         is_fortified = any(FORTIFY in word for word in self._command())
         # Python's own flags ask for debugging information, which takes a seventh of the time to compile.
         is_debugged = "-g" in os.environ.get("CFLAGS", "")

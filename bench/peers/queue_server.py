@@ -129,10 +129,13 @@ class ModuleQueue:
     name = "the module"
 
     def launch(self, directory: Path) -> ServerProcess:
-        """Start Tarantool."""
+        """Start the server."""
         script = directory.with_name(f"{directory.name}.lua")
         script.write_text(_MODULE_SCRIPT.format(memory=MEMTX_MEMORY, checkout=self.checkout.resolve()))
-        return ServerProcess([self.program, str(script)], directory)
+        return ServerProcess(self._command(script), directory, server_environment())
+
+    def _command(self, script: Path) -> list[str]:
+        return [self.program, str(script)]
 
     def create_tube(
         self, connection: IprotoConnection, tube: str, driver: str, options: dict[str, object]
@@ -144,6 +147,16 @@ class ModuleQueue:
         """Put tasks with a Lua function."""
         for begin in range(0, tasks, _BATCH):
             connection.call("put_tasks", tube, utube, min(_BATCH, tasks - begin))
+
+
+@dataclass(frozen=True)
+class OurModuleQueue(ModuleQueue):
+    """The queue module on `iproto-server serve`, in this Python."""
+
+    name = "the module on ours"
+
+    def _command(self, script: Path) -> list[str]:
+        return [self.program, "-m", "iproto_server", "serve", str(script)]
 
 
 def module() -> ModuleQueue | None:

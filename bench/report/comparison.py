@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from bench.peers.contender import Contender, Server, alternating
 from bench.peers.database import DatabaseServer, Ours, OursWithLua, Tarantool
 from bench.peers.echo import Echo
 from bench.peers.iproto import IPROTO
-from bench.peers.queue_server import CHECKOUT, OurQueue, QueueContender, QueueServer, module
+from bench.peers.queue_server import CHECKOUT, OurModuleQueue, OurQueue, QueueContender, QueueServer, module
 from bench.peers.redis import Redis
 from bench.report.results import Results
 from bench.scenarios import echo, raw_rows
@@ -196,7 +197,9 @@ class Comparison:
         members: list[QueueContender] = [OurQueue()]
         if peer is not None:
             members.append(peer)
-            self.results.names.append(peer.name)
+            if any(isinstance(member, OursWithLua) for member in self._members):
+                members.append(OurModuleQueue(sys.executable, peer.checkout))
+            self.results.names += [member.name for member in members[1:]]
         with ExitStack() as stack:
             servers = [
                 stack.enter_context(QueueServer(member, self._directory / f"tubes-{place}"))

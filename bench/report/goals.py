@@ -11,9 +11,9 @@ from typing import Final
 from bench.client.load import PAYLOAD
 from bench.lib.table import Table
 from bench.peers.beanstalkd import Beanstalkd
-from bench.peers.database import Ours, Tarantool
+from bench.peers.database import Ours, OursWithLua, Tarantool
 from bench.peers.echo import Echo
-from bench.peers.queue_server import ModuleQueue
+from bench.peers.queue_server import ModuleQueue, OurModuleQueue
 from bench.report.results import BUSY, Case, Medians, Results
 from bench.scenarios import echo, raw_rows
 from bench.scenarios.queues import latency, throughput, tube_cycles
@@ -23,6 +23,9 @@ from bench.workloads.rate import Shape
 CYCLES: Final = {Shape(10, 100): 4.0, Shape(1, 1): 2.0}
 """The minimum of cycles per second, as multiples of Tarantool's."""
 
+LUA_CYCLES: Final = {Shape(10, 100): 1.5, Shape(100, 1): 1.2, Shape(1, 1): 1.2}
+"""The same of the queue in Lua on our server."""
+
 CPU: Final = {Shape(10, 100): 0.2, Shape(100, 1): 0.5}
 """The maximum of CPU time per cycle, as multiples of Tarantool's."""
 
@@ -30,6 +33,7 @@ ECHO: Final = 0.75
 BEANSTALKD_CYCLES: Final = 1.0
 RAW: Final = 1.2
 TUBES: Final = 2.0
+LUA_TUBES: Final = 1.2
 HIGH_LATENCY: Final = 0.7
 MEMORY: Final = 0.85
 START: Final = 1.0
@@ -88,6 +92,7 @@ def goals(results: Results) -> list[Goal]:
         *_beanstalkd(results),
         *_raw(results),
         *_tubes(results),
+        *_lua(results),
         _ratio(
             results,
             f"put, {latency.SHAPE}, against Tarantool: p99",
@@ -150,6 +155,34 @@ def _tubes(results: Results) -> Iterator[Goal]:
         yield _ratio(results, what, case, ModuleQueue.name, _per_second, TUBES, is_least=True)
 
 
+def _lua(results: Results) -> Iterator[Goal]:
+    for shape, least in LUA_CYCLES.items():
+        what = f"put + take + ack in Lua, {shape}, against Tarantool: cycles per second"
+        yield _ratio(
+            results,
+            what,
+            _cycle(shape),
+            Tarantool.name,
+            _per_second,
+            least,
+            is_least=True,
+            ours=OursWithLua.name,
+        )
+    for shape, driver in product(tube_cycles.SHAPES, tube_cycles.DRIVERS):
+        case = Case(tube_cycles.SECTION, str(shape), PAYLOAD, driver)
+        what = f"the queue module's {driver} on ours, {shape}, against Tarantool: cycles per second"
+        yield _ratio(
+            results,
+            what,
+            case,
+            ModuleQueue.name,
+            _per_second,
+            LUA_TUBES,
+            is_least=True,
+            ours=OurModuleQueue.name,
+        )
+
+
 def _standing(results: Results) -> Iterator[Goal]:
     ours, theirs = results.footprint(Ours.name), results.footprint(Tarantool.name)
     memory = ours / theirs if ours is not None and theirs else None
@@ -210,10 +243,11 @@ def _ratio(
     limit: float,
     *,
     is_least: bool,
+    ours: str = Ours.name,
 ) -> Goal:
-    """Compare a figure of ours with that of another server in the same case."""
-    ours, theirs = results.medians(case, Ours.name), results.medians(case, other)
-    if ours is None or theirs is None:
+    """Compare a figure of one of our servers with that of another server in the same case."""
+    measured, theirs = results.medians(case, ours), results.medians(case, other)
+    if measured is None or theirs is None:
         return Goal(what, None, limit, is_least)
-    share = max(ours.load_share, theirs.load_share)
-    return Goal(what, figure(ours) / figure(theirs), limit, is_least, load_share=share)
+    share = max(measured.load_share, theirs.load_share)
+    return Goal(what, figure(measured) / figure(theirs), limit, is_least, load_share=share)

@@ -52,6 +52,12 @@ STEPS = {
 }
 
 
+def number_in(described: str) -> float:
+    """The number that a snippet has returned."""
+    assert described.startswith("ok "), described
+    return float(described.removeprefix("ok "))
+
+
 def growth(ours: OurLua, setup: str, count: int) -> float:
     """Kilobytes by which the memory in use grows from one round of `step` to the next."""
     described = ours.run(
@@ -67,6 +73,32 @@ def test_loops_leave_nothing_behind(ours: OurLua, name: str) -> None:
     blocks = sys.getallocatedblocks()
     assert growth(ours, STEPS[name], 3000) < SLACK
     assert sys.getallocatedblocks() - blocks < 10000
+
+
+COLLECTIONS = """
+local collections = 0
+getmetatable(newproxy(true)).__gc = function(object)
+    collections = collections + 1
+    newproxy(object)
+end
+local function collections_for(megabytes)
+    collectgarbage()
+    local before, last = collections, {}
+    for number = 1, megabytes * 1024 do last[1] = ('x'):rep(1024) .. number end
+    return collections - before
+end
+"""
+
+
+def test_few_objects_are_not_collected_all_the_time(ours: OurLua) -> None:
+    count = number_in(ours.run(COLLECTIONS + "return collections_for(128)"))
+    assert 128 / 64 < count <= 128 / 16 + 1
+
+
+def test_code_may_set_the_pause_of_the_collector(ours: OurLua) -> None:
+    ours.run("collectgarbage('setpause', 150)")
+    count = number_in(ours.run(COLLECTIONS + "return collections_for(64)"))
+    assert count > 20
 
 
 @pytest.mark.slow

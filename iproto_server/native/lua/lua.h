@@ -36,6 +36,7 @@ typedef struct {
     uint16_t int64, uint64, single, real, pointer, text, const_text, tuple, encoding;
 } LuaTypes;
 extern LuaTypes lua_types;
+uint16_t lua_cdata_type(const void *payload); /* lua_module.c: the number of a cdata's type */
 
 /* How tables are packed, and unpacked: `struct msgpack_options` in internal/native.lua. Source: `msgpack.cfg` */
 typedef struct {
@@ -67,7 +68,6 @@ int lua_encode_row(lua_State *lua, Buffer *buffer, int place, const LuaEncoding 
 int lua_encode_values(lua_State *lua, Buffer *buffer, int place, int count, const LuaEncoding *encoding,
                       LuaFailure *failure);
 int lua_encode_protected(lua_State *lua); /* for LUA_KEPT_ENCODE_PROTECTED */
-uint16_t lua_cdata_type(const void *payload);
 
 /* lua_packing.c: a buffer that Lua code gets, with the interpreter's lock, which is held between beginning and end */
 typedef struct {
@@ -85,7 +85,7 @@ int lua_raise_text(lua_State *lua, const char *text); /* behind the position of 
 void lua_make_text(lua_State *lua); /* of the error on top of the stack, such as one of box */
 int lua_raise_failure(lua_State *lua, const LuaFailure *failure);
 
-/* lua_recent.c: how the module msgpack packs, and how rows of tuples are packed: however sparse they are */
+/* ../lua_tuples/lua_recent.c: how the module msgpack packs, and how rows of tuples are packed: however sparse they are */
 const LuaEncoding *lua_msgpack_encoding(lua_State *lua);
 const LuaEncoding *lua_tuple_encoding(lua_State *lua);
 /* As lua_push_tuple; a row of the database that was pushed of late is the same tuple. */
@@ -102,7 +102,7 @@ Position lua_decode_ordered(lua_State *lua, Position at, Position end);
 /* lua_msgpack.c: a table of the functions of the module with some options */
 int lua_msgpack_functions(lua_State *lua);
 
-/* lua_tuple.c */
+/* ../lua_tuples/lua_tuple.c */
 typedef struct {
     const char *name;
     lua_CFunction function;

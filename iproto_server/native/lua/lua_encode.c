@@ -81,15 +81,6 @@ static int encode_text(Encoder *encoder, int place)
 
 /* -- cdata and userdata -- */
 
-/* The number of a cdata's type. LuaJIT's GC64 objects have it six bytes in front of what they hold; `lua_module.c`
- * checks that with integers. */
-uint16_t lua_cdata_type(const void *payload)
-{
-    uint16_t type;
-    memcpy(&type, (const uint8_t *)payload - 6, sizeof type);
-    return type;
-}
-
 /* Pack what a function of Lua has put in a value's place, which is on top of the stack: true and a packed value, or
  * false and another value; nil if there is none. */
 static int encode_conversion(Encoder *encoder, int depth)
@@ -230,42 +221,30 @@ static uint64_t greatest_key(lua_State *lua, int place)
     return largest;
 }
 
-/* Pack the pairs from that on the stack on. Returns their number, or 0. */
-static uint64_t encode_pairs(Encoder *encoder, int place, int depth)
-{
-    lua_State *lua = encoder->lua;
-    int value = lua_gettop(lua);
-    uint64_t pairs = 0;
-    do {
-        if (!encode(encoder, value - 1, depth + 1) || !encode(encoder, value, depth + 1))
-            return 0;
-        lua_settop(lua, value - 1);
-        pairs++;
-    } while (lua_next(lua, place));
-    return pairs;
-}
-
-/* A map of as many pairs as there are turns out after them: most have few. */
+/* The head follows the pairs, which are counted as they are packed: few have more than a short one is for. */
 static int encode_map(Encoder *encoder, int place, int depth)
 {
+    lua_State *lua = encoder->lua;
     Buffer *buffer = encoder->buffer;
-    Py_ssize_t start = buffer->size;
-    lua_pushnil(encoder->lua);
-    int is_empty = !lua_next(encoder->lua, place);
-    if (!is_written(encoder, write_map_header(buffer, 0)) || is_empty)
-        return is_empty;
-    uint64_t pairs = encode_pairs(encoder, place, depth);
+    Py_ssize_t start = buffer->size, more;
+    uint64_t pairs = 0;
+    int done = is_written(encoder, write_map_header(buffer, 0));
+    lua_pushnil(lua);
+    for (int value = lua_gettop(lua) + 1; done && lua_next(lua, place); pairs++) {
+        done = encode(encoder, value - 1, depth + 1) && encode(encoder, value, depth + 1);
+        lua_settop(lua, value - 1);
+    }
+    if (!done)
+        return 0;
     if (pairs <= 15) {
         buffer->data[start] |= (uint8_t)pairs;
-        return pairs != 0;
+        return 1;
     }
-    static const uint8_t room[4];
-    Py_ssize_t more = pairs <= UINT16_MAX ? 2 : 4, body = start + 1, size = buffer->size - body;
-    if (!is_written(encoder, buffer_append(buffer, room, more)))
+    more = pairs <= UINT16_MAX ? 2 : 4;
+    if (!is_written(encoder, buffer_insert(buffer, start + 1, more)))
         return 0;
-    memmove(buffer->data + body + more, buffer->data + body, (size_t)size);
     buffer->data[start] = more == 2 ? 0xde : 0xdf;
-    put_big_endian(buffer->data + body, pairs, (int)more);
+    put_big_endian(buffer->data + start + 1, pairs, (int)more);
     return 1;
 }
 

@@ -6,6 +6,14 @@ LuaTypes lua_types;
 
 /* -- setup -- */
 
+/* LuaJIT's GC64 objects have the number six bytes in front of what they hold, which set_up() checks with integers. */
+uint16_t lua_cdata_type(const void *payload)
+{
+    uint16_t type;
+    memcpy(&type, (const uint8_t *)payload - 6, sizeof type);
+    return type;
+}
+
 static const struct {
     const char *name;
     int key;

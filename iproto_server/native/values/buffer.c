@@ -59,3 +59,11 @@ int buffer_make_room(Buffer *buffer, Py_ssize_t count)
     }
     return buffer_reserve(buffer, 2 * (buffer->size + count));
 }
+
+int buffer_insert(Buffer *buffer, Py_ssize_t at, Py_ssize_t count)
+{
+    if (!buffer_grow(buffer, count))
+        return -1;
+    memmove(buffer->data + at + count, buffer->data + at, (size_t)(buffer->size - count - at));
+    return 1;
+}

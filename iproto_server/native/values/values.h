@@ -49,6 +49,7 @@ int buffer_reserve(Buffer *buffer, Py_ssize_t room); /* 0; -1 with an exception 
 void buffer_hold(Buffer *buffer, PyObject *bytes); /* instead of what it holds; what is written goes elsewhere */
 PyObject *buffer_take(Buffer *buffer); /* all of it as bytes, and the buffer is empty; NULL with an exception */
 int buffer_make_room(Buffer *buffer, Py_ssize_t count); /* for some more bytes; -1 with an exception */
+int buffer_insert(Buffer *buffer, Py_ssize_t at, Py_ssize_t count); /* some bytes at a place: 1; -1 with an exception */
 
 /* Append some bytes, and return where they begin; NULL with an exception. */
 static inline uint8_t *buffer_grow(Buffer *buffer, Py_ssize_t count)

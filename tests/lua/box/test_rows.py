@@ -26,6 +26,46 @@ SNIPPETS = {
         "return pcall(s.select, s, 'x'), pcall(s.get, s, 'x'), pcall(s.get, s, {1, 2}), pcall(s.get, s)"
     ),
     "a key that is a tuple": "s:insert{1, 'x'} return s:get(box.tuple.new{1}), s:delete(box.tuple.new{1})",
+    "a key that is nothing": (
+        "s:insert{1, 'x'} s:insert{2, 'y'} return pcall(s.get, s, box.NULL), s:select(box.NULL), s:select(), "
+        "s:pairs(box.NULL):length(), s.index.sk:max(box.NULL), pcall(s.delete, s, box.NULL)"
+    ),
+    "a key with nil": (
+        "s:insert{1, 'x'} return pcall(s.get, s, {box.NULL}), s:get{1, nil}, pcall(s.get, s, {[2] = 1})"
+    ),
+    "a key that is a map": (
+        "return pcall(s.get, s, {a = 1}), pcall(s.delete, s, {a = 1}), pcall(s.update, s, {a = 1}, {}), "
+        "s:select{a = 1}"
+    ),
+    "a key that serializes itself": (
+        "s:insert{1, 'x'} return s:get(setmetatable({1}, {__serialize = 'map'})), "
+        "s:get(setmetatable({1}, {__serialize = function() return {2} end}))"
+    ),
+    "keys of other types": (
+        "s:insert{1, 'x'} return s:get(1LL), s:get(1ULL), pcall(s.get, s, -1), pcall(s.get, s, 1.5), "
+        "pcall(s.get, s, 0/0), pcall(s.get, s, 1e300), pcall(s.get, s, {{1}}), pcall(s.get, s, true), "
+        "pcall(s.get, s, '\\255'), s.index.sk:select('\\255'), "
+        "pcall(s.get, s, require('decimal').new(1)), pcall(s.get, s, require('uuid').new())"
+    ),
+    "names that change": (
+        "s:format{{'id', 'unsigned'}, {'n', 'string'}} s:insert{1, 'x'} local before = s:get(1).n "
+        "s:format{{'id', 'unsigned'}, {'m', 'string'}} return before, s:get(1).n, s:get(1).m, "
+        "s:get(1):tomap{names_only = true}"
+    ),
+    "rows that change and change back": (
+        "s:insert{1, 'x'} local a = s:get(1) s:replace{1, 'y'} local b = s:get(1) s:replace{1, 'x'} "
+        "return a, b, s:get(1), s:delete(1), s:insert(a)"
+    ),
+    "rows of many sizes": (
+        "local sizes = {} for i, size in ipairs{1, 900, 1023, 1024, 1025, 4096, 70000} do "
+        "local row = s:replace{i, ('x'):rep(size), i} local found = s:get(i) "
+        "table.insert(sizes, {#row[2], #found[2], #s:select(i)[1][2], #s:update(i, {{'+', 3, 1}})[2], "
+        "#s:delete(i)[2]}) end return sizes"
+    ),
+    "more rows than a few": (
+        "for i = 1, 40 do s:insert{i, 'x'} end return s:select({3}, {iterator = 'GE', limit = 16}), "
+        "s:select({3}, {iterator = 'GE', limit = 17}), s:select({39}, {iterator = 'GT', limit = 16})"
+    ),
     "a row that is a tuple": (
         "local t = s:insert{1, 'x'} s:delete(1) return s:insert(t), s:replace(t:update{{'=', 2, 'z'}})"
     ),

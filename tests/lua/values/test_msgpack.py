@@ -137,6 +137,9 @@ HEADS = [
 HEADS += [r"ffi.cast('const char *', '\220\0'), 2", r"ffi.cast('const char *', '\220\0\5'), 3", "5, 6"]
 HEADS += [r"ffi.cast('const char *', '\223\0\0\0\5'), 5", r"ffi.cast('const char *', '\130'), 1"]
 
+SIZES = (0, 1, 2, 14, 15, 16, 17, 255, 256, 65535, 65536, 70000)
+"""Sizes of maps, around those at which the head grows."""
+
 DEEP = "local function deep(depth) local t = {} for _ = 2, depth do t = {t} end return t end "
 
 
@@ -144,6 +147,18 @@ DEEP = "local function deep(depth) local t = {} for _ = 2, depth do t = {t} end 
 @pytest.mark.parametrize("value", VALUES)
 def test_packing_is_alike(ours: OurLua, real: TarantoolLua, value: str) -> None:
     assert_alike(ours, real, f"{START}return m.encode({value})")
+
+
+@pytest.mark.real_tarantool
+@pytest.mark.parametrize("size", SIZES)
+def test_sizes_of_maps_are_alike(ours: OurLua, real: TarantoolLua, size: int) -> None:
+    made = f"local t = {{}} for i = 1, {size} do t[-i] = {{a = i}} end "
+    assert_alike(
+        ours,
+        real,
+        f"{START}{made}local s = m.encode{{t, 7}} local d = m.decode(s)[1] "
+        f"return #s, s:sub(1, 6), d[-1], d[-{size}]",
+    )
 
 
 @pytest.mark.real_tarantool

@@ -176,7 +176,7 @@ EXPRESSIONS = [
     "box.tuple.is(t), box.tuple.is(1), box.tuple.is({}), box.tuple.is(box.NULL), pcall(box.tuple.is)",
     "getmetatable(t:totable()) == require('msgpack').array_mt, type(t)",
     "t:pairs():length(), t:pairs():nth(2), t:pairs(5):totable(), #t:pairs():take(2):totable()",
-    "t == 5, 5 == t, t == nil, t == box.NULL, t ~= 5, t == 'x'",
+    "t == 5, 5 == t, t == nil, nil ~= t, t == box.NULL, box.NULL == t, t ~= 5, t == 'x'",
     "t == {}",
     "t == print",
     "t < t",

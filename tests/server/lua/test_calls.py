@@ -83,6 +83,41 @@ class TestCall:
         refusal(client.call, "jobs.half")
         assert list(client.select("jobs", 2000)) == [[2000]]
 
+    def test_runs_in_a_fiber_of_its_own(self, client: Any) -> None:
+        code = (
+            "local fiber = require('fiber') local own, seen = fiber.self(), fiber.self().storage.seen "
+            "own.storage.seen, own = true, own:name('used') return fiber.id(), seen, fiber.name()"
+        )
+        answers = [list(client.eval(code)) for _ in range(3)]
+        assert [answer[1:] for answer in answers] == [[None, "used"]] * 3
+        assert len({answer[0] for answer in answers}) == 3
+
+    def test_gives_each_fiber_another_number(self, client: Any) -> None:
+        numbers = [client.eval("return require('fiber').id()")[0] for _ in range(3)]
+        assert numbers == sorted(set(numbers))
+
+    def test_is_found_by_its_number(self, client: Any) -> None:
+        code = (
+            "local fiber = require('fiber') local id, inside = fiber.id(), nil "
+            "fiber.create(function() inside = fiber.info()[id] ~= nil and fiber.find(id) ~= nil end) "
+            "return fiber.info()[id] ~= nil, inside"
+        )
+        assert list(client.eval(code)) == [True, True]
+
+    def test_is_found_by_what_it_creates(self, client: Any) -> None:
+        code = (
+            "local fiber = require('fiber') local before, inside = 0, 0 "
+            "for _ in pairs(fiber.info()) do before = before + 1 end "
+            "fiber.create(function() for _ in pairs(fiber.info()) do inside = inside + 1 end end) "
+            "return inside - before"
+        )
+        assert list(client.eval(code)) == [1]
+
+    def test_fails_and_the_next_one_does_not(self, client: Any) -> None:
+        for _ in range(3):
+            assert refusal(client.eval, "error('no')")[1] == "eval:1: no"
+            assert list(client.eval("return 1")) == [1]
+
     def test_undoes_a_transaction_that_it_leaves_open(self, client: Any) -> None:
         code, message = refusal(client.call, "jobs.leave_transaction_open")
         assert (code, message) == (30, "Transaction is active at return from function")

@@ -47,7 +47,7 @@ local function given(object)
     local state = state_of(object)
     if state then return state end
     if type(object) ~= 'number' then refuse(object, 3) end
-    return scheduler.alive[object] or error('the fiber is dead', 3)
+    return scheduler.all()[object] or error('the fiber is dead', 3)
 end
 
 -- Given, or the running one.
@@ -74,7 +74,7 @@ end
 
 function fiber.find(id)
     if type(id) ~= 'number' then error('fiber.find(id): bad arguments', 2) end
-    local state = scheduler.alive[id]
+    local state = scheduler.all()[id]
     return state and wrap(state) or nil
 end
 
@@ -177,7 +177,7 @@ fiber.kill = function(...) return methods.cancel(...) end
 
 function fiber.info()
     local found = {}
-    for id, state in pairs(scheduler.alive) do
+    for id, state in pairs(scheduler.all()) do
         found[id] = {
             fid = id, name = state.name, csw = state.switches, time = 0,
             memory = {used = 0, total = 0}, backtrace = {},
@@ -195,7 +195,7 @@ function fiber.top_disable() measures_time = false end
 function fiber.top()
     if not measures_time then error('fiber.top() is disabled. Enable it with fiber.top_enable() first', 2) end
     local times = {}
-    for id, state in pairs(scheduler.alive) do times[id .. '/' .. state.name] = {instant = 0, average = 0, time = 0} end
+    for id, state in pairs(scheduler.all()) do times[id .. '/' .. state.name] = {instant = 0, average = 0, time = 0} end
     return {cpu = times, cpu_misses = 0}
 end
 

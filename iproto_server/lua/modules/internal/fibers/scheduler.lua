@@ -27,7 +27,6 @@ local spare -- a fiber that has ended, with its coroutine, for the next call fro
 
 -- The fiber of code that runs outside of fibers.
 local current = {id = 1, name = 'sched', status = 'running', switches = 0, is_known = true}
-scheduler.alive = alive
 
 -- Let a fiber be found by its number. Most calls from outside end before any code has asked for their fiber.
 local function know(fiber)
@@ -40,6 +39,12 @@ end
 function scheduler.current()
     if not current.is_known then know(current) end
     return current
+end
+
+-- The fibers by their numbers, the running one among them.
+function scheduler.all()
+    know(current)
+    return alive
 end
 
 -- Called with a fiber that begins to wait; one that goes on from the event loop; and one that gives way to it.

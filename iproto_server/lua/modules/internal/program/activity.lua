@@ -11,7 +11,7 @@ function activity.let_run()
     scheduler.hold_yielding(true)
     for _ = 1, ROUNDS_MAX do
         local has_ready = false
-        for _, fiber in pairs(scheduler.alive) do
+        for _, fiber in pairs(scheduler.all()) do
             has_ready = has_ready or (fiber.is_ready and not fiber.is_yielding)
         end
         if not has_ready then break end
@@ -25,7 +25,7 @@ end
 function activity.is_any()
     activity.let_run()
     local own = scheduler.current()
-    for _, fiber in pairs(scheduler.alive) do
+    for _, fiber in pairs(scheduler.all()) do
         if fiber ~= own and not fiber.is_joining then return true end
     end
     return false
