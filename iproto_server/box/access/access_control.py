@@ -113,20 +113,22 @@ class AccessControl:
         self._is_guest_unauthenticated = False
         self.guest_changed: Callable[[], None] = _nothing
         self._is_loading = False
+        self._loaded: set[int] = set()
+        """The numbers of users that were added since loading began."""
 
     @contextmanager
     def loading(self) -> Iterator[None]:
         """Replace all users and grants in a block; effective privileges are computed at its end."""
         self._is_loading = True
+        self._loaded = set()
         self._by_name = {}
         self._grants = {}
         try:
             yield
         finally:
             self._is_loading = False
-            for user in list(self._by_id.values()):
-                if self._by_name.get(user.name) is not user:
-                    del self._by_id[user.user_id]
+            for user_id in self._by_id.keys() - self._loaded:
+                del self._by_id[user_id]
             self._sum_up()
 
     # -- users --
@@ -138,17 +140,24 @@ class AccessControl:
             user = self._by_id[user_id] = Credentials(user_id, owner, name, kind == "role", auth)
         else:
             # Open sessions refer to this object, so it is updated in place.
-            self._by_name.pop(user.name, None)
+            self._forget_name(user)
             user.owner, user.name, user.is_role, user.auth = owner, name, kind == "role", auth
         self._by_name[name] = user
+        if self._is_loading:
+            self._loaded.add(user_id)
         self._sum_up()
 
     def remove(self, user_id: int) -> None:
         """Remove the user or role of a row of `_user`."""
         user = self._by_id.pop(user_id)
-        self._by_name.pop(user.name, None)
+        self._forget_name(user)
         user.universe, user.objects = 0, {}
         self._sum_up()
+
+    def _forget_name(self, user: Credentials) -> None:
+        """Without the unique index of names in `_user`, another user may have the name, too."""
+        if self._by_name.get(user.name) is user:
+            del self._by_name[user.name]
 
     def by_id(self, user_id: int) -> Credentials:
         """The user or role of that number. Raises BoxError NO_SUCH_USER."""

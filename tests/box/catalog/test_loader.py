@@ -13,7 +13,7 @@ from iproto_server import Box, ErrorCode
 from iproto_server.box.access.access_control import Privilege
 from iproto_server.box.catalog.loading.loader import Loader
 from iproto_server.box.catalog.loading.space_load import Report
-from iproto_server.box.catalog.system_space_ids import COLLATION, FUNC, INDEX, SPACE, USER
+from iproto_server.box.catalog.system_space_ids import COLLATION, FUNC, INDEX, PRIV, SPACE, USER
 from iproto_server.codec import msgpack as codec
 from tests.box.boxes import accounts, new_box
 from tests.box.catalog.loads import ACCOUNTS, ID, Refused, everything, load, plain_box, refuse, snapshot
@@ -110,6 +110,22 @@ def contents() -> dict[int, list[bytes]]:
     box, _ = new_box()
     assert accounts(box).id == ACCOUNTS
     return snapshot(box)
+
+
+def test_users_of_the_same_name_are_both_loaded() -> None:
+    """Without the unique index of their names there may be some. The last one has the name."""
+    box = Box()
+    for name in ("ann", "bob"):
+        box.schema.user.create(name)
+    box.space[INDEX].delete([USER, 2])
+    ann, bob = (row[0] for row in box.space[USER].select() if row[2] in ("ann", "bob"))
+    box.space[USER].update([bob], [("=", 2, "ann")])
+    copy = load(snapshot(box))
+    copy.space[USER].update([bob], [("=", 2, "bob")])
+    copy.space[PRIV].replace([1, ann, "universe", 0, 1])
+    assert copy.access.by_id(ann).name == "ann"
+    copy.space[USER].update([ann], [("=", 2, "ann")])
+    assert copy.access.by_name("ann").user_id == ann
 
 
 class TestWhatCannotBeLoaded:
