@@ -92,6 +92,10 @@ class LuaLog:
         except ValueError as error:
             raise HostError(str(error)) from error
 
+    def is_own(self) -> bool:
+        """Whether Lua code sets the log's output; else it belongs to the server."""
+        return self._output is not None
+
     def rotate(self) -> None:
         """Open the log's file again.
 
@@ -111,6 +115,7 @@ class LuaLog:
     def functions(self) -> Mapping[str, Callable[..., Any]]:
         """The functions for Lua, by name."""
         return {
+            "log_is_own": self.is_own,
             "log_open": self.open,
             "log_process_id": self.process_id,
             "log_rotate": self.rotate,

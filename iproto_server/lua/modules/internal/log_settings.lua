@@ -58,24 +58,33 @@ function settings.set_format(name)
     apply_format(name)
 end
 
-local function check(what, name, wrong)
-    if wrong then error(("%s: '%s' %s"):format(what, name, wrong), 3) end
+local FIXED = "can't be set dynamically"
+
+-- What is wrong with the options `log`, `level`, `format` and `nonblock`: the name of the first wrong one, and the reason.
+-- Returns nil if nothing is.
+function settings.wrong(options)
+    local log = options.log
+    if log == nil or log == '' then log = cfg.log end
+    local why = wrong_nonblock(options.nonblock)
+    if why then return 'nonblock', why end
+    if is_configured then
+        if log ~= cfg.log then return 'log', FIXED end
+        if options.nonblock ~= nil and options.nonblock ~= cfg.nonblock then return 'nonblock', FIXED end
+    end
+    why = options.format ~= nil and wrong_format(options.format, log)
+    if why then return 'format', why end
+    why = options.level ~= nil and wrong_level(options.level)
+    if why then return 'level', why end
+    why = wrong_log(log)
+    if why then return 'log', why end
 end
 
 -- Take the options `log`, `level`, `format` and `nonblock`. Errors are raised at the caller's position.
 function settings.configure(options)
+    local name, why = settings.wrong(options)
+    if name then error(("log.cfg: '%s' %s"):format(name, why), 2) end
     local log = options.log
     if log == nil or log == '' then log = cfg.log end
-    check('log.cfg', 'nonblock', wrong_nonblock(options.nonblock))
-    if is_configured then
-        if log ~= cfg.log then check('log.cfg', 'log', "can't be set dynamically") end
-        if options.nonblock ~= nil and options.nonblock ~= cfg.nonblock then
-            check('log.cfg', 'nonblock', "can't be set dynamically")
-        end
-    end
-    if options.format ~= nil then check('log.cfg', 'format', wrong_format(options.format, log)) end
-    if options.level ~= nil then check('log.cfg', 'level', wrong_level(options.level)) end
-    check('log.cfg', 'log', wrong_log(log))
     if not is_configured and log ~= nil then host.log_open(log) end
     cfg.log = log
     if options.nonblock ~= nil then cfg.nonblock = options.nonblock end

@@ -5,6 +5,7 @@ local _, host = ...
 local functions = require('internal.box.functions')
 local transactions = require('internal.box.transactions')
 local plain = require('internal.box.plain')
+local log_options = require('internal.box.log_options')
 local options = require('internal.box.options')
 local spaces = require('internal.box.space.spaces')
 local state = require('internal.box.state')
@@ -29,7 +30,7 @@ local function asked(name)
 end
 
 local function configured_values()
-    return options.configured(plain.table(functions.ask('cfg_values')))
+    return log_options.without(options.configured(plain.table(functions.ask('cfg_values'))))
 end
 
 local function check_table(given)
@@ -47,7 +48,8 @@ local function configure_again(_, given)
     check_table(given)
     local found = options.of(given)
     options.check_dynamic(found, box.cfg)
-    local others, listen = options.with_effect(found), found.listen
+    log_options.check(found)
+    local others, listen = log_options.take(options.with_effect(found)), found.listen
     others.listen = nil
     if next(others) ~= nil then functions.ask('box.cfg', others) end
     if listen ~= nil and tostring(listen) ~= box.cfg.listen then
@@ -84,8 +86,10 @@ function box.cfg(given)
     check_table(given)
     if is_starting then error('box.cfg is running in another fiber', 2) end
     local found = options.of(given or {})
+    log_options.check(found)
     is_starting = true
-    local packed = encode(setmetatable(options.with_effect(found), {__serialize = 'map'}))
+    local others = log_options.take(log_options.enter_folder(options.with_effect(found)))
+    local packed = encode(setmetatable(others, {__serialize = 'map'}))
     local ok, why = pcall(plain.await, host.start_box, packed)
     is_starting = false
     if not ok then error(why, 0) end
@@ -94,6 +98,7 @@ function box.cfg(given)
     local effective = configured_values()
     set_fields(effective)
     set_fields(options.shown(found))
+    set_fields(log_options.shown())
     -- What the command line says comes before what Lua code has given.
     if effective.wal_mode ~= found.wal_mode then rawset(box.cfg, 'wal_mode', effective.wal_mode) end
 end
