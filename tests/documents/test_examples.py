@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,8 +13,10 @@ import pytest
 from iproto_server.protocol.constants import Key, RequestType
 from tests.conftest import StartServer
 from tests.iproto_client import IprotoClient
+from tests.lua.program.scripts import our_program
 from tests.programs import REPOSITORY
 from tests.running_server import QUEUE_APPLICATION
+from tests.tools.console.terminal_process import TerminalProcess
 
 EXAMPLES = REPOSITORY / "examples"
 
@@ -71,6 +74,37 @@ def test_a_stock_in_lua(start_example: StartServer) -> None:
         assert client.call("stock.wait", "nut", 3, 0.02).data == []
         movements = client.everything(client.space_id("movements")).data
         assert movements == [[1, "nail", 10], [2, "nail", -3], [3, "nail", -2], [4, "nut", 2]]
+
+
+def test_the_tutorial_in_lua(tmp_path: Path) -> None:
+    """Its console puts and takes tasks, loads the code again, and ends the server."""
+    command = [sys.executable, "-m", "iproto_server", "serve", str(EXAMPLES / "tutorial" / "init.lua")]
+    log = tmp_path / "server.log"
+    options = ["--listen", "127.0.0.1:0", "--work-dir", str(tmp_path / "data"), "--log", str(log)]
+    prompt = "tarantool> "
+    with TerminalProcess([*command, *options], tmp_path, {"PYTHONPATH": str(REPOSITORY)}) as console:
+        console.wait_for(prompt)
+        address = re.search(r"listening on (\S+)", log.read_text())
+        assert address
+        answer = console.ask("queue.put({1, 'two'}).data", prompt)
+        assert answer == "---\n- [1, 'two']\n...\n\n"
+        run_lua(tmp_path, EXAMPLES / "tutorial" / "producer.lua", address[1], "hello")
+        console.ask("task = queue.take()", prompt)
+        console.enter("package.reload()")
+        console.wait_for(prompt)
+        assert console.ask("task.status .. queue.ack(task.id).status", prompt) == "---\n- TT\n...\n\n"
+        output = run_lua(tmp_path, EXAMPLES / "tutorial" / "consumer.lua", address[1], "0")
+        assert output == "task: hello\n"
+        assert console.ask("package.reload.count, queue.stats().total", prompt) == "---\n- 2\n- 0\n...\n\n"
+        console.type("\x04")
+        assert console.wait() == 0
+
+
+def run_lua(folder: Path, *arguments: str | Path) -> str:
+    """Run a file of Lua to its end, and return its output."""
+    done = our_program(folder).run(*map(str, arguments), ends_itself=True)
+    assert done.status == 0, done.errors
+    return done.output
 
 
 def test_tasks_come_by_priority(start_example: StartServer) -> None:

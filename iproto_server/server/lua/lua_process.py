@@ -6,7 +6,7 @@ import asyncio
 import logging
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -114,6 +114,7 @@ class LuaProcess:
         for number in STOP_SIGNALS:
             self._loop.add_signal_handler(number, self._stop)
         self._watch()
+        self._search_beside(path for path, _ in texts)
         for path, text in texts:
             why = await self._run_file(path, text)
             if why is not None:
@@ -141,6 +142,12 @@ class LuaProcess:
             lambda: current().stop_timeout, lambda: current().too_long_threshold, describe, has_lua=True
         )
         watchdog.start()
+
+    def _search_beside(self, paths: Iterable[str]) -> None:
+        """Let `require` find modules in the folders of files, the first one first."""
+        served = self._runtime.require("internal.program.served")
+        for folder in reversed([Path(path).absolute().parent for path in paths]):
+            self._runtime.call(served[b"search_in"], os.fsencode(folder))
 
     async def _run_file(self, path: str, text: bytes) -> str | None:
         """Run a file to its end, or to that of the process. Returns the text of its error."""

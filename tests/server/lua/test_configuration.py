@@ -32,6 +32,21 @@ def test_a_relative_work_dir(tmp_path: Path) -> None:
     assert list((tmp_path / "data").glob("*.snap"))
 
 
+def test_modules_beside_the_file(tmp_path: Path) -> None:
+    """`require` finds them, wherever the server is started."""
+    application = tmp_path / "application"
+    (application / "part").mkdir(parents=True)
+    (application / "init.lua").write_text(
+        "print(require('helper'), require('part'), require('part.one')) os.exit(0)"
+    )
+    (application / "helper.lua").write_text("return 'helper'")
+    (application / "part" / "init.lua").write_text("return 'part'")
+    (application / "part" / "one.lua").write_text("return 'one'")
+    command = [sys.executable, "-m", "iproto_server", "serve", "application/init.lua"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert done.stdout == "helper\tpart\tone\n", done.stderr
+
+
 def test_an_address_in_use(tmp_path: Path) -> None:
     """It is an error that Lua code may handle; nothing is left of the new database."""
     with socket.create_server(("127.0.0.1", 0)) as taken:

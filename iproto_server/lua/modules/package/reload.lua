@@ -2,6 +2,7 @@
 --
 -- `package.reload.count` is the number of the load, from 1 on. Source: the tutorial's chapter "Hot code reloading".
 local _, host = ...
+local fio = require('fio')
 local log = require('log')
 
 -- The path of the file that has required this module.
@@ -16,6 +17,13 @@ local function requiring_file()
 end
 
 local file = requiring_file()
+
+-- The path of the file from where the process is now: `box.cfg` enters `work_dir`.
+local function path_now()
+    if file:sub(1, 1) == '/' or fio.cwd() == host.start_folder then return file end
+    return fio.pathjoin(host.start_folder, file)
+end
+
 local preloaded = {}
 for name in pairs(package.loaded) do preloaded[name] = true end
 preloaded['package.reload'] = true
@@ -36,7 +44,7 @@ setmetatable(reload, {
     __call = function()
         reload.count = reload.count + 1
         log.info('load %d: unloading {%s}', reload.count, unload())
-        dofile(file)
+        dofile(path_now())
     end,
 })
 

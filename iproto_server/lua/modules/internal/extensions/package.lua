@@ -2,6 +2,8 @@
 -- `package.path` and `package.cpath`. See https://www.tarantool.io/en/doc/2.6/reference/reference_lua/other/.
 local _, host = ...
 
+host.start_folder = host.directory_current()
+
 -- -- package.path and package.cpath --
 
 local LIBRARY = jit.os == 'OSX' and 'dylib' or 'so'
