@@ -21,20 +21,22 @@ local queue = {}
 
 local loaded_before = rawget(_G, 'queue')
 local kept = loaded_before and loaded_before.kept or {
-    owners = {}, -- sessions by the keys of tasks
-    held = {}, -- ids of tasks by their keys, by session
     counts = {[READY] = 0, [TAKEN] = 0, [WAITING] = 0},
     triggers = {},
-    ready = fiber.channel(),
     changed = fiber.cond(),
 }
 queue.kept = kept
+
+-- What operators see beside the tasks.
+queue.taken = loaded_before and loaded_before.taken or {} -- sessions by the keys of tasks
+queue.bysid = loaded_before and loaded_before.bysid or {} -- ids of tasks by their keys, by session
+queue._wait = loaded_before and loaded_before._wait or fiber.channel() -- has consumers that wait
 
 -- Equal numbers of different types have the same key.
 local key_of = msgpack.encode
 
 local function wake_a_consumer()
-    if kept.ready:has_readers() then kept.ready:put(true, 0) end
+    if queue._wait:has_readers() then queue._wait:put(true, 0) end
 end
 
 local function make_ready(id)
@@ -67,14 +69,14 @@ end, triggers.truncate)
 triggers.disconnect = box.session.on_disconnect(function()
     local session = box.session.id()
     box.session.storage.is_gone = true
-    for key, id in pairs(kept.held[session] or {}) do
-        kept.owners[key] = nil
+    for key, id in pairs(queue.bysid[session] or {}) do
+        queue.taken[key] = nil
         if tasks:get{id} then
             log.info('the task %s of the session %d is ready again', id, session)
             make_ready(id)
         end
     end
-    kept.held[session] = nil
+    queue.bysid[session] = nil
 end, triggers.disconnect)
 
 -- -- calls --
@@ -112,13 +114,13 @@ function queue.take(timeout)
         task = tasks.index.status:pairs({READY}, {iterator = 'EQ'}):nth(1)
         local left = deadline - fiber.clock()
         if task or left <= 0 then break end
-        kept.ready:get(left)
+        queue._wait:get(left)
     end
     if not task or box.session.storage.is_gone then return end
     local session, key = box.session.id(), key_of(task.id)
-    kept.owners[key] = session
-    kept.held[session] = kept.held[session] or {}
-    kept.held[session][key] = task.id
+    queue.taken[key] = session
+    queue.bysid[session] = queue.bysid[session] or {}
+    queue.bysid[session][key] = task.id
     return as_map(tasks:update({task.id}, {{'=', 'status', TAKEN}}))
 end
 
@@ -127,12 +129,12 @@ local function give_up(id)
     if not id then error('Task id required', 2) end
     id = tonumber64(id)
     local key, session = key_of(id), box.session.id()
-    local owner = kept.owners[key]
+    local owner = queue.taken[key]
     if not tasks:get{id} then error(('Task {%s} was not found'):format(id), 2) end
     if not owner then error(('Task %s not taken by anybody'):format(id), 2) end
     if owner ~= session then error(('Task %s taken by %d. Not you (%d)'):format(id, owner, session), 2) end
-    kept.owners[key] = nil
-    kept.held[session][key] = nil
+    queue.taken[key] = nil
+    queue.bysid[session][key] = nil
     return id
 end
 

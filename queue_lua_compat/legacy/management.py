@@ -31,7 +31,8 @@ from queue_lua_compat.legacy.task import (
     TTR,
     TUBE,
 )
-from queue_lua_compat.managed_tasks import NANOSECONDS, ManagedTasks, first_of_groups
+from queue_lua_compat.listed_tasks import NANOSECONDS, first_of_groups
+from queue_lua_compat.managed_tasks import ManagedTasks
 from queue_lua_compat.policies.queue_policy import DEAD_LETTERS
 
 _STATES: Final = {stored: TaskState(name) for stored, name in STATUSES.items()}

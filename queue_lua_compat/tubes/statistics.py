@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
-from iproto_server import Box, BoxError, IteratorType, Tally
+from iproto_server import Box, BoxError, IteratorType, Space, Tally
 from queue_lua_compat.tubes.driver import STATES
 
 CALLS: Final = (
@@ -79,10 +79,7 @@ class Statistics:
 
     def tasks(self, space_name: str) -> dict[str, int]:
         """Return the number of tasks in each state, by the state's name."""
-        space = self._box.space[space_name]
-        space.readable()
-        index = space.index[_STATUS_INDEX].tree
-        return {name: index.count(IteratorType.EQ, [state]) for name, state in STATES.items()}
+        return tasks_by_state(self._box.space[space_name])
 
     def _add(self, counted: tuple[str, Additions], times: int) -> None:
         space_name, additions = counted
@@ -91,3 +88,10 @@ class Statistics:
             counters = self.counters[space_name] = {}
         for name, amount in additions:
             counters[name] = counters.get(name, 0) + amount * times
+
+
+def tasks_by_state(space: Space) -> dict[str, int]:
+    """Return the number of tasks in each state, by the state's name, in the space of a tube."""
+    space.readable()
+    index = space.index[_STATUS_INDEX].tree
+    return {name: index.count(IteratorType.EQ, [state]) for name, state in STATES.items()}

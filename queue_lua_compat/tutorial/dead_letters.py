@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import ClassVar, Final
 
 from iproto_server import Box, BoxError, IteratorType, Space, TaskInfo, TaskState, Tuple
-from queue_lua_compat.managed_tasks import NANOSECONDS, ManagedTasks
+from queue_lua_compat.listed_tasks import NANOSECONDS
+from queue_lua_compat.managed_tasks import ManagedTasks
 from queue_lua_compat.policies.queue_policy import DEAD_LETTERS, QueuePolicy
 from queue_lua_compat.task_times import EARLIEST, TaskTimes
 from queue_lua_compat.tutorial.space import READY, SPACE, create_space

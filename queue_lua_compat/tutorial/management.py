@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import ClassVar, Final
+from collections.abc import Callable, Mapping
+from typing import ClassVar
 
-from iproto_server import Box, BoxError, IteratorType, Space, TaskInfo, TaskState, Tuple, WaitQueue
-from queue_lua_compat.managed_tasks import NANOSECONDS, ManagedTasks
+from iproto_server import Box, Space, TaskInfo, TaskState, Tuple, WaitQueue
+from queue_lua_compat.listed_tasks import NANOSECONDS
+from queue_lua_compat.managed_tasks import ManagedTasks
 from queue_lua_compat.policies.queue_policy import QueuePolicy
 from queue_lua_compat.task_owners import TaskOwners
-from queue_lua_compat.task_times import EARLIEST, TaskTimes
-from queue_lua_compat.tutorial.space import READY, RUN_AT, STATUS, TAKEN, WAITING
-
-STATES: Final = {READY: TaskState.READY, TAKEN: TaskState.TAKEN, WAITING: TaskState.DELAYED}
-_STATUSES: Final = {state: status for status, state in STATES.items()}
-_DATA: Final = 3
+from queue_lua_compat.task_times import TaskTimes
+from queue_lua_compat.tutorial.rows import TutorialRows
+from queue_lua_compat.tutorial.space import READY, RUN_AT, STATUS, TAKEN
 
 
-class ManagedTutorialQueue(ManagedTasks):
+class ManagedTutorialQueue(TutorialRows, ManagedTasks):
     """The queue, named like its space.
 
     Parameters:
@@ -32,7 +30,6 @@ class ManagedTutorialQueue(ManagedTasks):
         run_until: when the times to run of taken tasks are over, in seconds since 1970, by their keys.
     """
 
-    dialect: ClassVar[str] = "tutorial"
     repairs: ClassVar[frozenset[str]] = frozenset({"put", "release", "delete", "move"})
 
     def __init__(
@@ -48,7 +45,7 @@ class ManagedTutorialQueue(ManagedTasks):
         run_until: Mapping[object, float],
     ) -> None:
         super().__init__(box, space.name, "tutorial", times, policy)
-        self._space = space
+        self.space = space
         self._put = put
         self._owners = owners
         self._waiting = waiting
@@ -62,19 +59,9 @@ class ManagedTutorialQueue(ManagedTasks):
 
     # -- figures --
 
-    def counts(self) -> dict[TaskState, int]:
-        """See `ManagedQueue`."""
-        self._space.readable()
-        count = self._space.index["status"].tree.count
-        return {state: count(IteratorType.EQ, [status]) for status, state in STATES.items()}
-
     def calls(self) -> dict[str, int]:
         """See `ManagedQueue`. Calls that are undone later are counted as well."""
         return {**self._calls(), **self.times.numbers}
-
-    def oldest_ready(self) -> float | None:
-        """See `ManagedQueue`."""
-        return self.oldest_of((row[0], _created(row)) for row in self.in_order(TaskState.READY, None))
 
     def consumers_waiting(self) -> int:
         """See `ManagedQueue`."""
@@ -83,19 +70,12 @@ class ManagedTutorialQueue(ManagedTasks):
     # -- tasks --
 
     def info(self, row: Tuple) -> TaskInfo:
-        """See `ManagedTasks`."""
+        """See `ListedTasks`."""
         task_id = row[0]
-        state = STATES.get(row[STATUS])
-        if state is None:
-            raise BoxError.procedure(f"the task {task_id} has the unknown status {row[STATUS]!r}")
-        created = _created(row)
-        session = self._owners.sessions.get(task_id) if state == TaskState.TAKEN else None
-        return TaskInfo(
-            task_id,
-            state,
-            row.get(_DATA),
-            None if created is None else created / NANOSECONDS,
-            due=float(row[RUN_AT]) if state == TaskState.DELAYED else self._run_until.get(task_id),
+        session = self._owners.sessions.get(task_id) if row[STATUS] == TAKEN else None
+        return self.described(
+            row,
+            due=self._run_until.get(task_id),
             session=session,
             taken_at=None if session is None else self.taken_at(row),
             touched_at=self._owners.touched_at(task_id),
@@ -106,27 +86,6 @@ class ManagedTutorialQueue(ManagedTasks):
         """See `ManagedTasks`."""
         moment = self._owners.moment(row[0])
         return None if moment is None else moment / NANOSECONDS
-
-    def row(self, task_id: int | str) -> Tuple | None:
-        """See `ManagedTasks`."""
-        return self._space.get(self.number_of(task_id))
-
-    def in_order(self, state: TaskState | None, after: int | str | None) -> Iterator[Tuple]:
-        """See `ManagedTasks`."""
-        last = None if after is None else self.number_of(after)
-        if state is None:
-            every = self._space.index["primary"]
-            yield from every.pairs() if last is None else every.pairs([last], iterator="GT")
-            return
-        status = _STATUSES.get(state)
-        if status is None:
-            return
-        index = self._space.index["status"]
-        rows = index.pairs([status]) if last is None else index.pairs([status, last], iterator="GT")
-        for row in rows:
-            if row[STATUS] != status:
-                return
-            yield row
 
     # -- actions --
 
@@ -141,18 +100,12 @@ class ManagedTutorialQueue(ManagedTasks):
         row, task = self.existing(task_id)
         if task.state == TaskState.READY:
             raise self.already(task)
-        released = self._space.update(row[0], (("=", STATUS, READY), ("=", RUN_AT, 0)))
+        released = self.space.update(row[0], (("=", STATUS, READY), ("=", RUN_AT, 0)))
         assert released is not None
         return self.info(released)
 
     def delete(self, task_id: int | str) -> TaskInfo:
         """See `ManagedQueue`."""
         row, task = self.existing(task_id)
-        self._space.delete(row[0])
+        self.space.delete(row[0])
         return task
-
-
-def _created(row: Tuple) -> int | None:
-    """Return when a task was put, in nanoseconds since 1970: its id, unless a client has inserted it."""
-    task_id = row[0]
-    return task_id if type(task_id) is int and task_id > EARLIEST else None

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from iproto_server import StoredQueue
-from queue_lua_compat.tutorial.management import STATES
+from queue_lua_compat.tutorial.rows import STATES
 from queue_lua_compat.tutorial.space import RUN_AT, SPACE, STATUS
 
 _FIELDS: Final = ["id", "status", "runat"]

@@ -265,6 +265,23 @@ class Box(BoxCore):
             raise BoxError(ErrorCode.UNSUPPORTED, "An interactive transaction", "calls that wait")
         return self.take_snapshot()
 
+    def evaluate_lua(self, text: str, *arguments: object) -> list[Any]:
+        """Run Lua code, which may not wait, within the running transaction and as the current session.
+
+        Parameters:
+            text: a chunk of Lua, with its arguments in `...`; its compiled form is kept.
+            arguments: values that rows can have.
+
+        Returns:
+            The values that it returns.
+
+        Raises:
+            BoxError: there is no Lua, the code fails or waits, or it returns what rows cannot have.
+        """
+        if self.run_lua is None:
+            raise BoxError.procedure("this server runs no Lua code")
+        return self.run_lua(text, arguments)
+
     def in_slices(
         self, steps: Steps[Result], *, size: int = SLICE, for_answer_only: bool = False
     ) -> Result | Waiter:

@@ -58,6 +58,7 @@ class BoxCore:
         run_coroutine: runs a coroutine as a session and returns a waiter for its end; set by the server.
         when_written: calls a function when all that was committed before is in the log, or was undone because
             it cannot be written; set by the server.
+        run_lua: implements `evaluate_lua`; None: there is no Lua; set by the server.
         generation: 1 after the start, plus one for each reload of application code.
         when_writable: called when changes are allowed again after the box was read-only.
         local_watchers: the watchers that this generation of the code has set.
@@ -91,6 +92,7 @@ class BoxCore:
         self.run_coroutine: Callable[[Session, Coroutine[Any, Any, object]], Waiter] = _no_event_loop
         self.when_written: Callable[[Callable[[], object]], object] = lambda callback: callback()
         self.events = Events(self.transactions)
+        self.run_lua: Callable[[str, tuple[object, ...]], list[Any]] | None = None
         self.generation = 1
         self.when_writable: list[Callable[[], object]] = []
         self.local_watchers: dict[PausableWatcher, None] = {}

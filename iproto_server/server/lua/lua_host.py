@@ -8,6 +8,7 @@ from typing import Any
 
 from iproto_server.app import Procedure
 from iproto_server.box import Box, Waiter
+from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError, ErrorCode
 from iproto_server.lua.fibers import FiberRuntime
 from iproto_server.native._native import LuaProcedure, lua_attach, lua_detach
@@ -41,10 +42,12 @@ class LuaHost:
         self._functions = BoxFunctions(box)
         lua_attach(box, self._functions.ask, self._finished)
         self._runtime.require("internal.box.hooks")
+        box.run_lua = self._evaluate
 
     def detach(self) -> None:
         """Let Lua code use the box no more, since the server has stopped."""
         if self._box is not None:
+            self._box.run_lua = None
             self._functions.remove_hooks()
             lua_detach()
             self._box = None
@@ -66,6 +69,19 @@ class LuaHost:
         if not self._runtime.call(exists, name.encode("utf-8", "surrogateescape")):
             return None
         return Procedure(name, LuaProcedure(name, self._waits), is_async=False, is_autonomous=True)
+
+    def _evaluate(self, text: str, arguments: tuple[object, ...]) -> list[Any]:
+        """Run a text for code of Python that waits for it; see `Box.evaluate_lua`."""
+        evaluate: Function = self._runtime.require("internal.box.calls")[b"evaluate_at_once"]
+        try:
+            answer = self._runtime.call(evaluate, text.encode(), codec.pack(arguments))
+        except RuntimeError as error:
+            raise BoxError.procedure(str(error)) from error
+        if not isinstance(answer, tuple):
+            results: list[Any] = codec.unpack(answer)
+            return results
+        code, message = answer
+        raise BoxError.with_message(int(code), message.decode("utf-8", "surrogateescape"))
 
     def _waits(self, number: int) -> Waiter:
         """Return the waiter of a call whose fiber waits."""

@@ -17,6 +17,7 @@ from iproto_server.lua.fibers import FiberRuntime
 from iproto_server.lua.limits import LuaLimits
 from iproto_server.server.lua.box_cfg import with_box_cfg
 from iproto_server.server.lua.lua_host import LuaHost
+from iproto_server.server.lua.queue_applications import queue_applications
 from iproto_server.server.requests.call import Calls
 from iproto_server.server.server import Server
 
@@ -115,7 +116,8 @@ class LuaServer:
             config = dataclasses.replace(config, work_dir=config.work_dir.absolute())
             config.work_dir.mkdir(parents=True, exist_ok=True)
             os.chdir(config.work_dir)
-        server = Server(config, self._applications, lua=self.serve, configures_guest=False)
+        applications = [*self._applications, *queue_applications()]
+        server = Server(config, applications, lua=self.serve, configures_guest=False)
         server.open(self._loop)
         self._host.attach(server.box)
         try:

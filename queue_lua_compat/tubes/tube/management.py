@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import ClassVar, Final
+from typing import ClassVar
 
 from iproto_server import BoxError, TaskInfo, TaskState, Tuple
-from queue_lua_compat.managed_tasks import NANOSECONDS, ManagedTasks, first_of_groups
-from queue_lua_compat.tubes.driver import READY, STATES, STATUS, TASK_ID
+from queue_lua_compat.managed_tasks import ManagedTasks
+from queue_lua_compat.tubes.driver import TASK_ID
+from queue_lua_compat.tubes.rows import TubeRows
 from queue_lua_compat.tubes.statistics import Statistics
-from queue_lua_compat.tubes.timestamps import MICROSECONDS, in_seconds
 from queue_lua_compat.tubes.tube.tube import Tube
-from queue_lua_compat.tubes.tube.tube_state import first_taken, last_touched
-
-_STATES: Final = {stored: TaskState(name) for name, stored in STATES.items()}
-_STATUSES: Final = {state: stored for stored, state in _STATES.items()}
-_CONNECTION: Final = 2
-_DATA: Final = 2
-_LARGEST: Final = 2**64 - 1
 
 
-class ManagedTube(ManagedTasks):
+class ManagedTube(TubeRows, ManagedTasks):
     """A tube of any type.
 
     Parameters:
@@ -28,12 +21,11 @@ class ManagedTube(ManagedTasks):
         statistics: the counters of all tubes.
     """
 
-    dialect: ClassVar[str] = "tube"
     repairs: ClassVar[frozenset[str]] = frozenset({"put", "release", "kick", "bury", "delete", "move"})
 
     def __init__(self, tube: Tube, statistics: Statistics) -> None:
         super().__init__(tube.box, tube.name, tube.kind, tube.times, tube.policy)
-        self._tube = tube
+        self._tube, self.space, self.raw = tube, tube.space, tube.raw
         self._statistics = statistics
 
     @property
@@ -43,36 +35,9 @@ class ManagedTube(ManagedTasks):
 
     # -- figures --
 
-    def counts(self) -> dict[TaskState, int]:
-        """See `ManagedQueue`. Removed tasks are not stored."""
-        counted = self._statistics.tasks(self.name)
-        states = [TaskState.READY, TaskState.TAKEN, TaskState.BURIED]
-        if "delay" in self.options or counted[TaskState.DELAYED]:
-            states.insert(2, TaskState.DELAYED)
-        return {state: counted[state] for state in states}
-
     def calls(self) -> dict[str, int]:
         """See `ManagedQueue`."""
         return self._statistics.of(self.name)["calls"]
-
-    def oldest_ready(self) -> float | None:
-        """See `ManagedQueue`. Tasks that a driver stores without a time count from the start at most."""
-        index = self._tube.space.index["status"]
-        order = self._tube.raw.status_order[:-1]
-        if not order:
-            return self.oldest_of(self._creations(index.pairs([READY])))
-        return self.oldest_of_groups(
-            self._creations(index.pairs([READY, *(row[field] for field in order)]))
-            for row in first_of_groups(index, {STATUS: READY}, order)
-        )
-
-    def _creations(self, rows: Iterator[Tuple]) -> Iterator[tuple[int, int]]:
-        since = self._tube.put_times.since
-        for row in rows:
-            if row[STATUS] != READY:
-                return
-            created = self._tube.created(row)
-            yield row[TASK_ID], since if created is None else created
 
     def consumers_waiting(self) -> int:
         """See `ManagedQueue`."""
@@ -80,61 +45,23 @@ class ManagedTube(ManagedTasks):
 
     # -- tasks --
 
-    def info(self, row: Tuple) -> TaskInfo:
-        """See `ManagedTasks`."""
-        tube, task_id = self._tube, row[TASK_ID]
-        state = _STATES.get(row[STATUS])
-        if state is None:
-            raise BoxError.procedure(f"the task {task_id} has the unknown state {row[STATUS]!r}")
-        created, due = tube.created(row), tube.raw.due_at(row)
-        taken = tube.taken_by(task_id) if state == TaskState.TAKEN else None
-        touched = None if taken is None else last_touched(taken)
-        return TaskInfo(
-            task_id,
-            state,
-            tube.raw.normalize_task(row).get(_DATA),
-            None if created is None else created / NANOSECONDS,
-            due=None if due is None else in_seconds(due),
-            session=None if taken is None else taken[_CONNECTION],
-            taken_at=None if taken is None else first_taken(taken) / MICROSECONDS,
-            touched_at=None if touched is None else touched / MICROSECONDS,
-            details=tube.raw.details(row) | self.policy.details(task_id),
-        )
+    def taken_by(self, task_id: object) -> Tuple | None:
+        """See `TubeRows`."""
+        return self._tube.taken_by(task_id)
 
-    def taken_at(self, row: Tuple) -> float | None:
-        """See `ManagedTasks`."""
-        taken = self._tube.taken_by(row[TASK_ID])
-        return None if taken is None else first_taken(taken) / MICROSECONDS
+    def created(self, row: Tuple) -> int | None:
+        """See `TubeRows`."""
+        return self._tube.created(row)
 
-    def row(self, task_id: int | str) -> Tuple | None:
-        """See `ManagedTasks`."""
-        return self._tube.raw.peek(self._checked(task_id))
+    def policy_details(self, task_id: int) -> Mapping[str, object]:
+        """See `TubeRows`."""
+        return self.policy.details(task_id)
 
-    def _checked(self, task_id: object) -> int:
-        number = self.number_of(task_id)
-        if not 0 <= number <= _LARGEST or number % 1:
-            raise BoxError.procedure(f'ids of the queue "{self.name}" are whole numbers, not {task_id!r}')
-        return int(number)
-
-    def in_order(self, state: TaskState | None, after: int | str | None) -> Iterator[Tuple]:
-        """See `ManagedTasks`."""
-        space = self._tube.space
-        if state is None:
-            every = space.index[0]
-            yield from every.pairs() if after is None else every.pairs([self._checked(after)], iterator="GT")
-            return
-        status, index, order = _STATUSES[state], space.index["status"], self._tube.raw.status_order
-        if after is None:
-            rows = index.pairs([status])
-        elif order == (TASK_ID,):
-            rows = index.pairs([status, self._checked(after)], iterator="GT")
-        else:
-            place = self.after(after)
-            rows = index.pairs([status, *(place[field] for field in order)], iterator="GT")
-        for row in rows:
-            if row[STATUS] != status:
-                return
-            yield row
+    def _creations(self, rows: Iterator[Tuple]) -> Iterator[tuple[int, int | None]]:
+        """Tasks that a driver stores without a time count from the start at most."""
+        since = self._tube.put_times.since
+        for task_id, created in super()._creations(rows):
+            yield task_id, since if created is None else created
 
     # -- actions --
 

@@ -27,9 +27,10 @@ from queue_lua_compat.tubes.driver import (
     Options,
     with_state,
 )
+from queue_lua_compat.tubes.rows import first_taken
 from queue_lua_compat.tubes.system.grants import grant_to_role, grant_to_user
 from queue_lua_compat.tubes.system.system_spaces import QUEUE
-from queue_lua_compat.tubes.tube.tube_state import TaskCallback, TubeState, first_taken
+from queue_lua_compat.tubes.tube.tube_state import TaskCallback, TubeState
 from queue_lua_compat.tubes.wait_queues import forget_wait_queues
 
 _RELEASE_OPTIONS: Final = frozenset({"delay", *REPORT_OPTIONS})

@@ -27,6 +27,7 @@ from queue_lua_compat.tubes.driver import (
     unfollow,
 )
 from queue_lua_compat.tubes.put_times import PutTimes
+from queue_lua_compat.tubes.rows import first_taken
 from queue_lua_compat.tubes.system.system_spaces import TAKEN as TAKEN_SPACE
 from queue_lua_compat.tubes.system.system_spaces import CurrentSpace
 from queue_lua_compat.tubes.tube.bulk import BulkCalls
@@ -36,8 +37,6 @@ from queue_lua_compat.tubes.wait_queues import TAKING, wait_queue_of
 logger = logging.getLogger("queue_lua_compat.tubes")
 
 _KEPT: Final = "queue_lua_compat.tubes.times"
-_TAKEN_TIME: Final = 4
-_FIRST_TAKEN: Final = 5
 
 TaskCallback = Callable[[Tuple | None, str | None], object]
 """Called with a task's row and the event when a task of a tube changes."""
@@ -259,14 +258,3 @@ class TubeState(BulkCalls):
     def wake_all(self) -> None:
         """Wake all waiting calls, one after the other, until one finds no task."""
         self.waiting.wake(len(self.waiting))
-
-
-def first_taken(row: Tuple) -> int:
-    """Return when the task of a row of `_queue_taken_2` was taken, in microseconds since 1970."""
-    taken: int = row[_FIRST_TAKEN] if len(row) > _FIRST_TAKEN else row[_TAKEN_TIME]
-    return taken
-
-
-def last_touched(row: Tuple) -> int | None:
-    """Return when the task of such a row was touched last; None if it never was."""
-    return row[_TAKEN_TIME] if len(row) > _FIRST_TAKEN else None

@@ -53,7 +53,7 @@ def test_a_page_of_queues_makes_no_others(world: World, monkeypatch: pytest.Monk
 
 
 def test_any_number_of_tasks_is_searched_for_old_ones(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("queue_lua_compat.managed_tasks._LOOKED_AT_MAX", 3)
+    monkeypatch.setattr("queue_lua_compat.listed_tasks._LOOKED_AT_MAX", 3)
     world.clock.advance(600)
     page = world.client.call("operator.tasks", "jobs", {"state": "taken", "older": 300, "limit": 1000})
     assert len(page) == 120

@@ -217,7 +217,7 @@ class TestTasks:
     def test_too_many_are_not_looked_at(
         self, queue: ManagedQueue, client: Client, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("queue_lua_compat.managed_tasks._LOOKED_AT_MAX", 3)
+        monkeypatch.setattr("queue_lua_compat.listed_tasks._LOOKED_AT_MAX", 3)
         for number in range(5):
             client.call("put", number)
         assert len(queue.tasks(READY, limit=9)) == 5

@@ -5,6 +5,7 @@ local scheduler = require('internal.fibers.scheduler')
 local functions = require('internal.box.functions')
 local stored = require('internal.box.schema.stored')
 local failure = require('internal.box.failure')
+local msgpack = require('msgpack')
 
 local WAITS, RETURNED, FAILED = 0, 1, 2
 local NO_SUCH_PROC, TRANSACTION_LEFT_OPEN = 33, 30
@@ -90,6 +91,44 @@ function calls.invoke(name, ...)
     if not call then failure.raise(NO_SUCH_PROC, ("Procedure '%s' is not defined"):format(name)) end
     if object ~= nil then return call(object, ...) end
     return call(...)
+end
+
+local compiled, compiled_count = {}, 0
+
+local function compile(text)
+    local chunk = compiled[text]
+    if chunk then return chunk end
+    local why
+    chunk, why = loadstring(text, '=eval')
+    if not chunk then error(why, 0) end
+    if compiled_count == NAMES_MAX then compiled, compiled_count = {}, 0 end
+    compiled[text], compiled_count = chunk, compiled_count + 1
+    return chunk
+end
+
+local function pack(...)
+    local list = {...}
+    for place = 1, select('#', ...) do
+        if list[place] == nil then list[place] = msgpack.NULL end
+    end
+    return msgpack.encode(setmetatable(list, {__serialize = 'seq'}))
+end
+
+local function described_at_once(ok, ...)
+    if ok then return ... end
+    local code, message = failure.describe((...))
+    return code, message
+end
+
+-- Run a text for Python, which waits for it. Returns packed results, or the code and the message of an error.
+function calls.evaluate_at_once(text, arguments)
+    local before = scheduler.is_in_session
+    scheduler.is_in_session = true
+    local function finish(...)
+        scheduler.is_in_session = before
+        return described_at_once(...)
+    end
+    return finish(pcall(function() return pack(compile(text)(unpack((msgpack.decode(arguments))))) end))
 end
 
 -- Whether there is a function of that name.

@@ -136,4 +136,9 @@ local function new(size)
     }
 end
 
-return {new = new}
+-- The number of fibers that wait to read from a channel.
+local function reader_count(object)
+    return waiting.count(state_of(object).readers)
+end
+
+return {new = new, reader_count = reader_count}

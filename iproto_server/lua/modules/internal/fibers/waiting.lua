@@ -15,6 +15,14 @@ function waiting.is_empty(list)
     return list.first > list.last
 end
 
+function waiting.count(list)
+    local count = 0
+    for place = list.first, list.last do
+        if list[place] then count = count + 1 end
+    end
+    return count
+end
+
 -- Remove the first fiber of a list. Returns nil if there is none.
 function waiting.take(list)
     if waiting.is_empty(list) then
