@@ -31,10 +31,10 @@ READY_TIMEOUT = 90.0
 
 
 QUEUES = (
-    REPOSITORY.parent / "shared" / "seeds" / "queue.lua",
+    *(folder / "shared" / "seeds" / "queue.lua" for folder in REPOSITORY.parents[:2]),
     REPOSITORY / "bench" / "peers" / "queue.lua",
 )
-"""The tutorial's queue.lua, where it lies beside the repository; else one of the same contract."""
+"""The tutorial's queue.lua, where it lies near the repository; else one of the same contract."""
 
 
 class RealTarantool:

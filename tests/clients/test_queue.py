@@ -8,11 +8,36 @@ from typing import Any
 
 import pytest
 
+from tests.clients.conftest import OURS, THEIRS
 from tests.clients.drivers.bridge import NodeDriver
 from tests.clients.drivers.driver import ClientError, Driver, OpenDriver, Target
 from tests.clients.drivers.tarantool_python import TarantoolPython
+from tests.conftest import StartTarantool
+from tests.real_tarantool import queue_application
+from tests.running_server import RunningServer
 
 Task = dict[str, Any]
+
+
+LUA = "iproto-server with Lua"
+
+
+@pytest.fixture(scope="module", params=[OURS, LUA, pytest.param(THEIRS, marks=pytest.mark.real_tarantool)])
+def queue_server(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Target]:
+    """Start a server with the queue: ours in Python, ours in Lua, then a real Tarantool."""
+    if request.param == LUA:
+        folder = tmp_path_factory.mktemp("lua")
+        (folder / "init.lua").write_text(f"box.cfg{{}}\n{queue_application()}")
+        with RunningServer(folder, [str(folder / "init.lua")]) as server:
+            yield Target(LUA, server.host, server.port)
+    elif request.param == OURS:
+        yield request.getfixturevalue("our_server")
+    else:
+        start: StartTarantool = request.getfixturevalue("real_tarantool")
+        tarantool = start(queue_application())
+        yield Target(THEIRS, tarantool.host, tarantool.port)
 
 
 @pytest.fixture
