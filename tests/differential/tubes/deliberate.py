@@ -22,12 +22,14 @@ class Deliberate(NamedTuple):
             whether this is it.
         after: A call that must have been made before.
         is_over: Whether the servers' states differ then, which ends the comparison.
+        between_modules: Whether it is there between modules of Lua, too, here and in a real Tarantool.
     """
 
     reason: str
     applies: Callable[[Step, object, object], bool]
     after: str = ""
     is_over: bool = False
+    between_modules: bool = False
 
 
 DELIBERATE: Final[list[Deliberate]] = [
@@ -37,7 +39,7 @@ DELIBERATE: Final[list[Deliberate]] = [
     ),
     Deliberate(
         "what cannot be a name is shown as what it is, not by its address, and nil as nil",
-        lambda step, ours, theirs: bool(re.search(r"cdata<void \*>: NULL|table: 0x", str(theirs))),
+        lambda step, ours, theirs: bool(re.search(r"cdata<void \*>: NULL|table: ADDRESS", str(theirs))),
     ),
     Deliberate(
         "nil stands for an argument that is left out",
@@ -85,6 +87,11 @@ DELIBERATE: Final[list[Deliberate]] = [
     Deliberate(
         "errors name the argument, what was given and what is allowed",
         lambda step, ours, theirs: _is_about_an_argument(ours, theirs),
+    ),
+    Deliberate(
+        "a sub-queue's name is a scalar; the module takes the address of a table for one",
+        lambda step, ours, theirs: "utube must be a text" in str(ours),
+        is_over=True,
     ),
     Deliberate(
         "kick answers how many, which is a whole number",

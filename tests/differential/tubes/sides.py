@@ -11,6 +11,8 @@ from tests.iproto_client import CALL, FUNCTION_NAME, TUPLE, Answer, IprotoClient
 _PLACE: Final = re.compile(r"^\S+\.lua:\d+: ")
 """Lua's errors begin with a position in the source."""
 
+_ADDRESS: Final = re.compile(r"0x[0-9a-f]{4,}")
+
 _SPACES: Final = ("_queue_taken_2", "_queue_consumers", "_queue_session_ids", "_queue_shared_sessions")
 _POLLS: Final = 20_000
 
@@ -27,12 +29,28 @@ class Side:
     """
 
     def __init__(self, host: str, port: int) -> None:
-        self._where = (host, port)
-        self._operator = IprotoClient(host, port)
         self._people: dict[str, IprotoClient] = {}
         self._connections: dict[int, str] = {}
         self._sessions: dict[str, str] = {}
         self._early: dict[str, Answer] = {}
+        self.connect(host, port)
+
+    def connect(self, host: str, port: int) -> None:
+        """Connect to a server that has the data of the last one.
+
+        Parameters:
+            host: The server's address.
+            port: The server's port.
+        """
+        self._where = (host, port)
+        self._operator = IprotoClient(host, port)
+
+    def lose_connections(self) -> None:
+        """Close all connections, since the server is to end."""
+        self.close()
+        self._people.clear()
+        self._connections.clear()
+        self._early.clear()
 
     # -- clients --
 
@@ -115,6 +133,11 @@ class Side:
         self._connections.clear()
         self._sessions.clear()
 
+    def call(self, procedure: str) -> None:
+        """Call a procedure, which must succeed."""
+        answer = self._operator.call(procedure)
+        assert answer.ok, answer
+
     def close(self) -> None:
         """Close all connections."""
         for client in (*self._people.values(), self._operator):
@@ -148,23 +171,35 @@ class Side:
         return any(row[0] == connection for row in rows)
 
     def _select(self, space: str) -> list[Any]:
-        rows: list[Any] = self._operator.call(f"box.space.{space}:select").data[0]
+        rows: list[Any] = without_addresses(self._operator.call(f"box.space.{space}:select").data[0])
         return rows
 
     def _tasks(self) -> object:
         answer = self._operator.call(f"box.space.{TUBE}:select")
         if not answer.ok:
             return answer.failure
-        return [_without_moments(row) for row in answer.data[0]]
+        return [_without_moments(row) for row in without_addresses(answer.data[0])]
 
     def _named(self, value: object) -> object:
         return self._sessions.get(value, value) if isinstance(value, str) else value
 
     def _outcome(self, answer: Answer) -> Outcome:
         if answer.ok:
-            return "answer", [self._named(value) for value in answer.data]
+            return "answer", [self._named(value) for value in without_addresses(answer.data)]
         text = _PLACE.sub("", answer.error or "")
-        return "error", (answer.error_code, text)
+        return "error", (answer.error_code, without_addresses(text))
+
+
+def without_addresses(value: Any) -> Any:
+    """A value in whose texts tables and functions of Lua have no addresses."""
+    match value:
+        case str():
+            return _ADDRESS.sub("ADDRESS", value)
+        case list():
+            return [without_addresses(each) for each in value]
+        case dict():
+            return {without_addresses(key): without_addresses(each) for key, each in value.items()}
+    return value
 
 
 def _without_moments(row: list[Any]) -> list[Any]:
