@@ -44,13 +44,19 @@ def options_of(value: object, name: str) -> dict[str, Any]:
     raise BoxError.procedure(f"attempt to index local '{name}' (a {lua_type(value)} value)")
 
 
-def call_options(value: object) -> dict[str, Any]:
+def call_options(value: object, *, are_read: bool) -> dict[str, Any]:
     """Return the options of a call that only reads them; a string has none.
+
+    Parameters:
+        value: the client's value.
+        are_read: whether the module's driver reads options in such a call; else it accepts any value.
 
     Raises:
         BoxError: as `options_of`.
     """
     if value is None or isinstance(value, (str, bytes)):
+        return {}
+    if not are_read and not isinstance(value, (dict, list, tuple)):
         return {}
     return options_of(value, "opts")
 

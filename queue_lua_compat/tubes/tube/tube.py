@@ -59,7 +59,7 @@ class Tube(TubeState):
             return None
         if self.policy.is_draining:
             raise self.policy.refusal()
-        given = call_options(options)
+        given = call_options(options, are_read=self.raw.put_options != frozenset())
         if data is NOT_GIVEN:
             raise BoxError(ErrorCode.FIELD_MISSING, len(self.space.format()))
         own = self.policy.task_options(given, self._known_options) if given else None
@@ -164,7 +164,7 @@ class Tube(TubeState):
         self._check_taken(task_id)
         self._taken.current().delete([self.number, task_id])
         self._find(task_id)
-        given = call_options(options)
+        given = call_options(options, are_read=self.raw.has_delays)
         if given:
             self.policy.check_names(given, _RELEASE_OPTIONS, "release")
         report = ReportedFailure.of(given)

@@ -102,8 +102,8 @@ DELIBERATE: Final[list[Deliberate]] = [
 
 def _is_about_an_argument(ours: Any, theirs: Any) -> bool:
     """Whether both are errors with the same number, and the text of ours is about an argument."""
-    if not ours[0] == theirs[0] == "error":
-        return False
+    if not (isinstance(ours, tuple) and isinstance(theirs, tuple) and ours[0] == theirs[0] == "error"):
+        return False  # not an answer, but what there is
     return bool(ours[1][0] == theirs[1][0] and " must be a" in ours[1][1])
 
 

@@ -79,6 +79,16 @@ class TestPut:
         error = (32, f"attempt to index local 'opts' (a {kind} value)")
         assert fifottl("ann", "put", "x", options) == error
 
+    @pytest.mark.parametrize("options", [7, True])
+    def test_where_no_options_are_read_they_may_be_anything(
+        self, world: World, fifo: Talk, options: object
+    ) -> None:
+        assert fifo("ann", "put", "x", options) == [[0, "r", "x"]]
+        for talk in (fifo, Talk(world, world.create("utube"))):
+            talk("ann", "put", "y")
+            talk("ann", "take")
+            assert talk("ann", "release", 0, options)[0][:2] == [0, "r"]
+
     @pytest.mark.parametrize(
         ("pri", "shown"), [("x", '"x"'), (-1, "-1"), (1.5, "1.5"), ([1], "a list"), (1e300, "1e+300")]
     )
