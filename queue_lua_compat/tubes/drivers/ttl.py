@@ -167,8 +167,6 @@ class TimedDriver(TubeDriver):
         ttl = chosen(options, "ttl", self.options.get("ttl"))
         ttr = chosen(options, "ttr", self.options.get("ttr"))
         pri = chosen(options, "pri", chosen(self.options, "pri", 0))
-        if type(pri) is not int or not 0 <= pri <= PRIORITY_MAX:
-            pri = priority(pri)
         delay = options.get("delay")
         if delay is not None and number(delay, "delay") > 0:
             state = DELAYED
@@ -178,6 +176,8 @@ class TimedDriver(TubeDriver):
             state = READY
             next_event = timestamps.moment_after(self.box, ttl, "ttl")
         life, run = timestamps.span(ttl, "ttl"), timestamps.span(ttr, "ttr")
+        if type(pri) is not int or not 0 <= pri <= PRIORITY_MAX:
+            pri = priority(pri)
         return [state, next_event, life, run, pri, timestamps.now(self.box)]
 
     def adopt(self, task: Tuple) -> Tuple:

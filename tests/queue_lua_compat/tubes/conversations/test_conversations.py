@@ -100,6 +100,12 @@ class TestPut:
         )
         assert fifottl("ann", "put", "x", {"pri": pri}) == error
 
+    def test_times_are_checked_before_the_priority(self, fifottl: Talk) -> None:
+        error = fifottl.world.error(
+            32, "ttl must be a number of seconds, not true", "attempt to compare boolean with number"
+        )
+        assert fifottl("ann", "put", "x", {"ttl": True, "pri": True}) == error
+
     def test_priorities_have_64_bits(self, fifottl: Talk) -> None:
         assert fifottl("ann", "put", "x", {"pri": 2**64 - 1}) == [[0, "r", "x"]]
         assert fifottl("ann", "put", "y", {"pri": 1e19}) == [[1, "r", "y"]]
