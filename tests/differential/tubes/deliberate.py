@@ -34,6 +34,11 @@ class Deliberate(NamedTuple):
 
 DELIBERATE: Final[list[Deliberate]] = [
     Deliberate(
+        "a tube cannot be sent, and which of its fields is named depends on the order of a table of LuaJIT",
+        lambda step, ours, theirs: "unsupported Lua type" in str(ours) and "unsupported Lua type" in str(theirs),
+        between_modules=True,
+    ),
+    Deliberate(
         "create_tube answers what the tube is; the module's answer cannot be sent",
         lambda step, ours, theirs: "unsupported Lua type" in str(theirs),
     ),

@@ -104,11 +104,13 @@ class Pair:
         for home in self._homes:
             if passing is Passing.SNAPSHOT:
                 home.side.call(SNAPSHOT)
-            home.side.lose_connections()
             if passing is Passing.STOP:
+                # Else whether a server notices the end of a connection before its own is chance.
+                home.side.leave_all()
                 home.server.stop()
             else:
                 home.server.process.kill()
+            home.side.lose_connections()
 
     def _start(self, kinds: list[Kind]) -> None:
         homes = []

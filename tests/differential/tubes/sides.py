@@ -46,7 +46,7 @@ class Side:
         self._operator = IprotoClient(host, port)
 
     def lose_connections(self) -> None:
-        """Close all connections, since the server is to end."""
+        """Forget all connections, since the server has ended."""
         self.close()
         self._people.clear()
         self._connections.clear()
@@ -91,6 +91,11 @@ class Side:
                 return
         raise AssertionError(f"{self._where}: connection {number} is still there")
 
+    def leave_all(self) -> None:
+        """Close the connections of all clients, and wait until the server has noticed."""
+        for who in list(self._people):
+            self.leave(who)
+
     def waiting(self) -> set[str]:
         """Return the clients that wait for a task."""
         return {self._connections[row[0]] for row in self._select("_queue_consumers")}
@@ -121,8 +126,7 @@ class Side:
 
     def clear(self) -> None:
         """Close all clients, and drop the tube."""
-        for who in list(self._people):
-            self.leave(who)
+        self.leave_all()
         for space in _SPACES:
             self._operator.call(f"box.space.{space}:truncate")
         self._operator.call(f"queue.tube.{TUBE}:drop")
