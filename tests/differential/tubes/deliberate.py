@@ -35,7 +35,7 @@ class Deliberate(NamedTuple):
 DELIBERATE: Final[list[Deliberate]] = [
     Deliberate(
         "a tube cannot be sent, and which of its fields is named depends on the order of a table of LuaJIT",
-        lambda step, ours, theirs: "unsupported Lua type" in str(ours) and "unsupported Lua type" in str(theirs),
+        lambda step, ours, theirs: all("unsupported Lua type" in str(each) for each in (ours, theirs)),
         between_modules=True,
     ),
     Deliberate(
