@@ -7,9 +7,16 @@ nothing in between. What such a queue does not note itself, as how long its task
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING, Final, cast
 
 from iproto_server import Application, Box, ManagedQueue, NamedQueues
-from queue_lua_compat.lua_queues import lua_tubes, lua_tutorial
+
+if TYPE_CHECKING:
+    from queue_lua_compat.lua_queues.lua_queue import LuaQueue
+
+# Every server with Lua has this application, so it imports the rest where there are such spaces only.
+_TUTORIAL_SPACE: Final = "queue"
+_TUBES_SPACE: Final = "_queue"
 
 app = Application("queues of Lua")
 
@@ -17,6 +24,10 @@ app = Application("queues of Lua")
 @app.queues
 def tutorial(box: Box) -> Iterable[ManagedQueue]:
     """Return the tutorial's queue, if Lua code keeps it."""
+    if _TUTORIAL_SPACE not in box.space:
+        return []
+    from queue_lua_compat.lua_queues import lua_tutorial
+
     queue = lua_tutorial.find(box)
     return [] if queue is None else [queue]
 
@@ -24,6 +35,10 @@ def tutorial(box: Box) -> Iterable[ManagedQueue]:
 @app.queues
 def tubes(box: Box) -> Iterable[ManagedQueue]:
     """Return the tubes of the module, if Lua code has loaded it."""
+    if _TUBES_SPACE not in box.space:
+        return []
+    from queue_lua_compat.lua_queues import lua_tubes
+
     return NamedQueues(lua_tubes.names(box), lambda name: lua_tubes.find(box, name))
 
 
@@ -31,11 +46,6 @@ def tubes(box: Box) -> Iterable[ManagedQueue]:
 def counters(box: Box) -> dict[str, int]:
     """Return the numbers of tasks for Graphite, by the names that queues in Python give them."""
     found: dict[str, int] = {}
-    queue = lua_tutorial.find(box)
-    if queue is not None:
-        found |= queue.counters()
-    for name in lua_tubes.names(box):
-        tube = lua_tubes.find(box, name)
-        if tube is not None:
-            found |= tube.counters()
+    for queue in (*tutorial(box), *tubes(box)):
+        found |= cast("LuaQueue", queue).counters()
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
 
 from iproto_server import Histogram, QueueState, TaskInfo, TaskState
@@ -25,6 +26,10 @@ class LuaQueue(ListedTasks):
     def dead_letters_of(self) -> str | None:
         """See `ManagedQueue`."""
         return None
+
+    @abstractmethod
+    def counters(self) -> dict[str, int]:
+        """Return the numbers of tasks for Graphite, by the counter's name."""
 
     def waits(self) -> Histogram | None:
         """See `ManagedQueue`."""

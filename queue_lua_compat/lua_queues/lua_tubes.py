@@ -64,16 +64,14 @@ return tube.raw:release(id, {}) ~= nil
 
 
 def names(box: Box) -> list[str]:
-    """Return the names of the tubes; none if no Lua code has loaded the module."""
-    if QUEUE not in box.space:
-        return []
+    """Return the names of the tubes, whose system spaces exist; none if no Lua code has loaded the module."""
     found: list[str] = box.evaluate_lua(_NAMES)[0]
     return found
 
 
 def find(box: Box, name: str) -> LuaTube | None:
     """Return the tube of a name; None if Lua code has none, or if its space is of another form."""
-    if QUEUE not in box.space or box.evaluate_lua(_IS_KEPT, name) != [True]:
+    if box.evaluate_lua(_IS_KEPT, name) != [True]:
         return None
     row = box.space[QUEUE].get([name])
     if row is None or row[_SPACE] not in box.space:
@@ -127,7 +125,7 @@ class LuaTube(TubeRows, LuaQueue):
         return consumers.count(IteratorType.EQ, [self._number])
 
     def counters(self) -> dict[str, int]:
-        """Return the numbers of tasks for Graphite."""
+        """See `LuaQueue`."""
         return {f"{self.name}.{state}": number for state, number in tasks_by_state(self.space).items()}
 
     # -- tasks --

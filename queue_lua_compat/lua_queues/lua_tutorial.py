@@ -46,9 +46,7 @@ if waiting and waiting:has_readers() then waiting:put(true, 0) end
 
 
 def find(box: Box) -> LuaTutorialQueue | None:
-    """Return the queue; None if no Lua code keeps it."""
-    if SPACE not in box.space:
-        return None
+    """Return the queue, whose space exists; None if no Lua code keeps it."""
     space = box.space[SPACE]
     fields = [field.get("name") for field in space.format()]
     if fields != _FIELDS or any(name not in space.index for name in _INDEXES):
@@ -90,7 +88,7 @@ class LuaTutorialQueue(TutorialRows, LuaQueue):
         return waiting
 
     def counters(self) -> dict[str, int]:
-        """Return the numbers of tasks for Graphite."""
+        """See `LuaQueue`."""
         counts = self.counts()
         return {
             "total": self.space.len(),
