@@ -55,6 +55,7 @@ function terminal.open(self)
             if results[1] then found(unpack(results, 2)) else found() end
         end, ...)
     end
+    scheduler.await(host.terminal_load)
     is_edited = host.terminal_open(self.history_file, complete)
 end
 
