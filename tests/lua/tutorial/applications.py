@@ -21,7 +21,7 @@ from tests.tools.console.terminal_process import TerminalProcess
 
 HERE: Final = Path(__file__).parent
 PROMPT: Final = "tarantool> "
-OURS, REAL = "ours", "real"
+OURS, SERVED, REAL = "ours", "served", "real"
 
 ON_A_FREE_PORT: Final = """\
 local configure = box.cfg
@@ -44,7 +44,7 @@ def masked(answer: str) -> str:
 
 
 def program(who: str) -> list[str]:
-    """The command of a program; skips the test if a real Tarantool is missing."""
+    """The command of a program that runs files; skips the test if a real Tarantool is missing."""
     if who == OURS:
         return [sys.executable, "-m", "iproto_server.tarantool_cli.main"]
     return [require_program("tarantool", "tarantool")]
@@ -100,17 +100,25 @@ class Running:
         return IprotoClient.at(self.address)
 
 
+def _quiet(log: Path) -> str:
+    """What `-e` runs for the log to be no part of what the console shows."""
+    return f"local quiet = box.cfg box.cfg = function(o) o.log = '{log}' return quiet(o) end\n"
+
+
 @contextmanager
 def running(who: str, folder: Path) -> Iterator[Running]:
     """Run the file `init.lua` of a folder, which has the database, too; at the end it is killed.
 
     Parameters:
-        who: `OURS` or `REAL`.
+        who: `OURS`, `iproto-tarantool`; `SERVED`, `iproto-server serve`; or `REAL`.
         folder: the folder.
     """
     log = folder / f"{who}.log"
-    quiet = f"local quiet = box.cfg box.cfg = function(o) o.log = '{log}' return quiet(o) end\n"
-    command = [*program(who), "-e", ON_A_FREE_PORT + quiet, "init.lua"]
+    if who == SERVED:
+        options = ["--listen", "127.0.0.1:0", "--work-dir", str(folder), "--log", str(log)]
+        command = [sys.executable, "-m", "iproto_server", "serve", "init.lua", *options]
+    else:
+        command = [*program(who), "-e", ON_A_FREE_PORT + _quiet(log), "init.lua"]
     paths = os.pathsep.join(entry or str(REPOSITORY) for entry in (str(REPOSITORY), *sys.path))
     with TerminalProcess(command, folder, {"PYTHONPATH": paths}) as console:
         console.wait_for(PROMPT)

@@ -13,6 +13,7 @@ from tests.lua.tutorial.applications import (
     HERE,
     OURS,
     REAL,
+    SERVED,
     Running,
     masked,
     put_files,
@@ -93,7 +94,7 @@ LINES = [
 ]
 
 
-@pytest.fixture(params=[OURS, pytest.param(REAL, marks=pytest.mark.real_tarantool)])
+@pytest.fixture(params=[OURS, SERVED, pytest.param(REAL, marks=pytest.mark.real_tarantool)])
 def application(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Running]:
     put_files(tmp_path, HERE / "stage")
     with running(request.param, tmp_path) as application:

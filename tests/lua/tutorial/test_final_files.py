@@ -16,6 +16,7 @@ from tests.iproto_client import IprotoClient
 from tests.lua.tutorial.applications import (
     OURS,
     REAL,
+    SERVED,
     Running,
     final_files,
     masked,
@@ -155,6 +156,7 @@ def run_client(who: str, *arguments: str) -> str:
     ("server", "client"),
     [
         (OURS, OURS),
+        (SERVED, OURS),
         pytest.param(OURS, REAL, marks=real_tarantool),
         pytest.param(REAL, OURS, marks=real_tarantool),
         pytest.param(REAL, REAL, marks=real_tarantool),
@@ -174,7 +176,7 @@ def test_a_producer_and_a_consumer(new_folder: Callable[[str], Path], server: st
         assert tasks_of(application) == []
 
 
-@pytest.mark.parametrize("who", [OURS, pytest.param(REAL, marks=real_tarantool)])
+@pytest.mark.parametrize("who", [OURS, SERVED, pytest.param(REAL, marks=real_tarantool)])
 def test_a_reload_changes_code_under_clients_that_wait_and_hold_tasks(
     new_folder: Callable[[str], Path], who: str
 ) -> None:
