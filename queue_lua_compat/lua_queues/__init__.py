@@ -14,15 +14,17 @@ from iproto_server import Application, Box, ManagedQueue, NamedQueues
 if TYPE_CHECKING:
     from queue_lua_compat.lua_queues.lua_queue import LuaQueue
 
-# Every server with Lua has this application, so it imports the rest where there are such spaces only.
+# Every server with Lua has these applications, so they import the rest where there are such spaces only.
 _TUTORIAL_SPACE: Final = "queue"
 _TUBES_SPACE: Final = "_queue"
 
-app = Application("queues of Lua")
+# Metrics have the names of the applications: the same as those of the queues in Python.
+tutorial: Final = Application("queue")
+tubes: Final = Application("tubes")
 
 
-@app.queues
-def tutorial(box: Box) -> Iterable[ManagedQueue]:
+@tutorial.queues
+def tutorial_queues(box: Box) -> Iterable[ManagedQueue]:
     """Return the tutorial's queue, if Lua code keeps it."""
     if _TUTORIAL_SPACE not in box.space:
         return []
@@ -32,8 +34,14 @@ def tutorial(box: Box) -> Iterable[ManagedQueue]:
     return [] if queue is None else [queue]
 
 
-@app.queues
-def tubes(box: Box) -> Iterable[ManagedQueue]:
+@tutorial.metrics
+def tutorial_counters(box: Box) -> dict[str, int]:
+    """Return the numbers of its tasks by their state."""
+    return _counters(tutorial_queues(box))
+
+
+@tubes.queues
+def tube_queues(box: Box) -> Iterable[ManagedQueue]:
     """Return the tubes of the module, if Lua code has loaded it."""
     if _TUBES_SPACE not in box.space:
         return []
@@ -42,10 +50,14 @@ def tubes(box: Box) -> Iterable[ManagedQueue]:
     return NamedQueues(lua_tubes.names(box), lambda name: lua_tubes.find(box, name))
 
 
-@app.metrics
-def counters(box: Box) -> dict[str, int]:
-    """Return the numbers of tasks for Graphite, by the names that queues in Python give them."""
+@tubes.metrics
+def tube_counters(box: Box) -> dict[str, int]:
+    """Return the numbers of their tasks by tube and state."""
+    return _counters(tube_queues(box))
+
+
+def _counters(queues: Iterable[ManagedQueue]) -> dict[str, int]:
     found: dict[str, int] = {}
-    for queue in (*tutorial(box), *tubes(box)):
+    for queue in queues:
         found |= cast("LuaQueue", queue).counters()
     return found

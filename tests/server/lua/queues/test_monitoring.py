@@ -21,6 +21,8 @@ def test_prometheus(client: IprotoClient, queue: LuaQueue) -> None:
     series = metrics(http_port(queue.server))
     assert series["tnt_queue_tasks"][queue.name, "ready"] == 1
     assert series["tnt_queue_tasks"][queue.name, "taken"] == 1
+    counter = "queue_ready" if queue.kind == TUTORIAL else "tubes_mail_ready"
+    assert series[counter] == {(): 1}
     assert series["tnt_queue_consumers_waiting"][queue.name,] == 0
 
 
