@@ -195,6 +195,14 @@ DELIBERATE: Final[list[Deliberate]] = [
         ),
     ),
     Deliberate(
+        "the name of a type of index that there is not is null: 2.6 reads what lies behind its table of names",
+        lambda request, ours, theirs: (
+            request.space_id == INDEX
+            and ours.text == "(null) does not support nullable parts"
+            and theirs.text.endswith(" does not support nullable parts")
+        ),
+    ),
+    Deliberate(
         "which of several rows of a hash comes first and does not fit is its own affair",
         lambda request, ours, theirs: (
             request.unordered
