@@ -98,13 +98,29 @@ static int session_id(lua_State *lua)
     return 1;
 }
 
-/* session(): a handle of the current session with its user and its request, and its number */
+/* The open session of a number; the current one if there is none. The reference is borrowed. */
+static SessionObject *numbered(double id)
+{
+    PyObject *current = lua_attached.sessions->current;
+    PyObject *open = PyObject_GetAttrString((PyObject *)lua_attached.sessions, "sessions");
+    PyObject *number = open && PyDict_Check(open) ? PyLong_FromDouble(id) : NULL;
+    PyObject *found = number ? PyDict_GetItemWithError(open, number) : NULL;
+    Py_XDECREF(number);
+    Py_XDECREF(open); /* the sessions keep it */
+    PyErr_Clear();
+    return (SessionObject *)(found ? found : current);
+}
+
+/* session([id]): a handle of the current session, or of the one of a number, with its user and its request, and its number */
 static int session(lua_State *lua)
 {
+    double id_given = lua_type(lua, 1) == LUA_TNUMBER ? lua_tonumber(lua, 1) : 0;
     lua_settop(lua, 0);
     int place = lua_push_handle(lua);
     LuaCall call = lua_call_begin(lua);
     SessionObject *current = lua_attached.sessions ? (SessionObject *)lua_attached.sessions->current : NULL;
+    if (current && id_given > 0)
+        current = numbered(id_given);
     PyObject *state = current ? Py_BuildValue("OOK", current, current->credentials, current->sync) : NULL;
     if (!state)
         return lua_call_end(&call, current ? NULL : Py_NewRef(Py_None));

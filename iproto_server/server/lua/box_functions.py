@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from iproto_server.box import Box, Tuple
+from iproto_server.box.access.access_control import ADMIN
+from iproto_server.box.access.session import SessionFacade
 from iproto_server.box.api.lua_arguments import argument, lua_type, lua_value
 from iproto_server.box.api.space import Space
 from iproto_server.box.api.space_index import Index
@@ -14,6 +16,7 @@ from iproto_server.box.lua_calls.calls import RemoteCalls
 from iproto_server.box.lua_calls.sequence import describe_sequence
 from iproto_server.box.lua_calls.space import INDEX_METHODS, SPACE_METHODS, describe_space
 from iproto_server.box.tuple.tuple import NIL
+from iproto_server.box.txn.trigger import TriggerList
 from iproto_server.codec import msgpack as codec
 from iproto_server.errors import BoxError, ErrorCode
 
@@ -38,6 +41,9 @@ class BoxFunctions:
             "index": self._of_index,
             "session": self._of_session,
             "session_su": self._act_as,
+            "open_console": self._open_console,
+            "close_console": self._close_console,
+            "run_session_triggers": self._run_session_triggers,
             "cfg_values": lambda arguments: dict(box.cfg),
             "is_read_only": lambda arguments: box.is_read_only,
             "keep_storage": self._keep_storage,
@@ -146,10 +152,32 @@ class BoxFunctions:
         session = self._box.session.current
         session.credentials = self._box.access.for_session(arguments[0]) if arguments else session.user
 
+    def _open_console(self, arguments: list[Any]) -> int:
+        """Open the session of a client of the text port, whose address is given. Returns its number."""
+        return self._box.session.open("console", arguments[0], ADMIN).id
+
+    def _close_console(self, arguments: list[Any]) -> None:
+        session = self._box.session.sessions.get(arguments[0])
+        if session is not None:
+            self._box.session.close(session)
+
+    def _run_session_triggers(self, arguments: list[Any]) -> None:
+        """Run the triggers of an event except one: the event, that one or None, and their arguments."""
+        name, left_out, *rest = arguments
+        for trigger in _TRIGGERS[name](self._box.session).functions:
+            if trigger != left_out:
+                trigger(*rest)
+
     def _of_session(self, arguments: list[Any]) -> object:
         method, *rest = arguments
         return _set_trigger(getattr(self._box.session, method), rest)
 
+
+_TRIGGERS: Final[Mapping[str, Callable[[SessionFacade], TriggerList]]] = {
+    "on_connect": lambda sessions: sessions.connect_triggers,
+    "on_disconnect": lambda sessions: sessions.disconnect_triggers,
+    "on_auth": lambda sessions: sessions.authentication_triggers,
+}
 
 _SHOWN_OF_FUNCTIONS: Final = (
     "id",

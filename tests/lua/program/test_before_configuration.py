@@ -28,6 +28,20 @@ SCRIPTS = {
         f"local on = box.session.on_auth on(f) on(g, f) {CONFIGURE} print(#on(), on()[1] == g)"
     ),
     "wrong triggers": "print(pcall(box.session.on_disconnect, 5))",
+    "identities": (
+        "for _, name in ipairs{'instance_uuid', 'replicaset_uuid'} do for _, value in ipairs{'x', "
+        "'00000000-0000-0000-0000-000000000000'} do print(pcall(box.cfg, {[name] = value})) end end"
+    ),
+    "identities that stay": (
+        f"{CONFIGURE} for _, each in ipairs{{'x', box.info.uuid, box.info.cluster.uuid}} do "
+        "print(pcall(box.cfg, {instance_uuid = each}), pcall(box.cfg, {replicaset_uuid = each})) end"
+    ),
+    "waiting for a state": (
+        "local fiber = require('fiber') local ro, rw = fiber.new(box.ctl.wait_ro), "
+        "fiber.new(box.ctl.wait_rw) "
+        "ro:set_joinable(true) rw:set_joinable(true) fiber.yield() print(ro:status(), rw:status()) "
+        f"{CONFIGURE} print(ro:join(), rw:join())"
+    ),
     "waiting": "print(type(box.ctl.wait_rw), type(box.ctl.wait_ro), box.ctl.notify)",
 }
 

@@ -253,7 +253,7 @@ local function connect(...)
     local settings = settings_of(given, found)
     local opts = {}
     for name, value in pairs(settings) do opts[name] = value end
-    opts.password = nil
+    opts.password, opts.is_console_allowed = nil, nil
     local remote = setmetatable({
         host = host, port = port, opts = opts, state = 'initial', _is_connected = false,
         _deadlines = setmetatable({}, {__mode = 'k'}),

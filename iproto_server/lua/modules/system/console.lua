@@ -4,6 +4,7 @@ local commands = require('internal.console.commands')
 local evaluation = require('internal.console.evaluation')
 local fiber = require('fiber')
 local output = require('internal.console.output')
+local remote = require('internal.console.remote')
 local settings = require('internal.console.settings')
 local terminal = require('internal.console.terminal')
 
@@ -97,6 +98,17 @@ end
 
 function console.completion_handler(text, first, last)
     return completion(tostring(text), (tonumber(last) or 0) - (tonumber(first) or 0))
+end
+
+-- Run the statements of this console in another server from now on, until one of them is `~.`.
+function console.connect(place, opts)
+    local self = this_console('console.connect() need existing console')
+    local parsed = (type(place) == 'string' or type(place) == 'number') and require('uri').parse(tostring(place))
+    if not parsed or type(parsed.service) == 'nil' then
+        error('Usage: console.connect("[login:password@][host:]port")')
+    end
+    remote.connect(self, tostring(place), type(opts) == 'table' and tonumber(opts.timeout) or nil)
+    return true
 end
 
 -- Hooks and the default format ----------------------------------------------------------------------------------------

@@ -9,3 +9,4 @@ functions.ask('set_hooks', {'space', 'function', 'read_only', 'storage'}, spaces
               require('internal.box.state').notify, require('internal.box.session.storages').forget)
 functions.is_attached = true
 require('internal.box.session.fiber_triggers').attach()
+require('internal.box.state').notify()

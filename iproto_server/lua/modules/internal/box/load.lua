@@ -11,6 +11,7 @@ local spaces = require('internal.box.space.spaces')
 local state = require('internal.box.state')
 local encode = require('msgpack').encode
 require('internal.box.session.fiber_sessions')
+require('internal.box.session.console_sessions')
 
 local box = rawget(_G, 'box') or {}
 _G.box = box
@@ -47,10 +48,10 @@ local function configure_again(_, given)
     if given == nil then return end
     check_table(given)
     local found = options.of(given)
-    options.check_dynamic(found, box.cfg)
+    options.check_dynamic(found, box.cfg, {instance_uuid = box.info.uuid, replicaset_uuid = box.info.cluster.uuid})
     log_options.check(found)
     local others, listen = log_options.take(options.with_effect(found)), found.listen
-    others.listen = nil
+    others.listen, others.instance_uuid = nil, nil
     if next(others) ~= nil then functions.ask('box.cfg', others) end
     if listen ~= nil and tostring(listen) ~= box.cfg.listen then
         plain.await(host.listen, encode(listen))
@@ -86,6 +87,7 @@ function box.cfg(given)
     check_table(given)
     if is_starting then error('box.cfg is running in another fiber', 2) end
     local found = options.of(given or {})
+    options.check_identities(found)
     log_options.check(found)
     is_starting = true
     local others = log_options.take(log_options.enter_folder(options.with_effect(found)))

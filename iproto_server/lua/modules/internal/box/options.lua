@@ -2,6 +2,7 @@
 --
 -- Source: Tarantool reference, "Configuration parameters".
 local failure = require('internal.box.failure')
+local uuid = require('uuid')
 
 local WRONG, NOT_DYNAMIC = 59, 58
 
@@ -62,6 +63,8 @@ local function check_type(name, value)
     end
 end
 
+local NIL_UUID = '00000000-0000-0000-0000-000000000000'
+
 -- The options to use, of those that were given: without empty texts, which stand for defaults. Raises an error for values
 -- of wrong types.
 function options.of(given)
@@ -75,6 +78,15 @@ function options.of(given)
     return found
 end
 
+-- Raise an error if an option is no UUID although it has to be one.
+function options.check_identities(found)
+    for _, name in ipairs{'instance_uuid', 'replicaset_uuid'} do
+        local value = found[name]
+        if value ~= nil and not uuid.fromstr(value) then wrong(name, value) end
+        if value == NIL_UUID then wrong(name, 'nil UUID is reserved') end
+    end
+end
+
 -- Those of the options that Python has to know.
 function options.with_effect(found)
     local others = {}
@@ -84,10 +96,11 @@ function options.with_effect(found)
     return others
 end
 
--- Raise an error if one of the options cannot be set again.
-function options.check_dynamic(found, current)
+-- Raise an error if one of the options cannot be set again. `current` are their values now, and `others` the options that
+-- have an effect but keep it.
+function options.check_dynamic(found, current, others)
     for name, value in pairs(found) do
-        if WITHOUT_EFFECT[name] == false and value ~= current[name] then
+        if (WITHOUT_EFFECT[name] == false or others[name]) and value ~= (others[name] or current[name]) then
             failure.raise(NOT_DYNAMIC, ("Can't set option '%s' dynamically"):format(name))
         end
     end

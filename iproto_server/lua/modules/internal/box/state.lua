@@ -55,7 +55,9 @@ end
 
 local function wait_until(is_read_only, timeout)
     local end_at = timeout and monotonic() + timeout
-    while functions.ask('is_read_only') ~= is_read_only do
+    -- Before box.cfg the instance is neither read-only nor writable; while it starts, it is read-only.
+    local was_read_only = not functions.is_attached and is_read_only
+    while not functions.is_attached or not was_read_only and functions.ask('is_read_only') ~= is_read_only do
         local left = end_at and end_at - monotonic()
         if left and left <= 0 or not changed:wait(left) then
             failure.timed_out()

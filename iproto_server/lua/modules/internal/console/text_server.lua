@@ -1,4 +1,5 @@
 -- Consoles that listen: the text protocol. A statement is what ends with the delimiter and a line break.
+local evaluation = require('internal.console.evaluation')
 local fiber = require('fiber')
 local socket = require('socket')
 
@@ -14,10 +15,13 @@ local function greeting()
     )
 end
 
--- Run a function in a session of its own. `box.session` replaces this.
+-- Run a function in a session of its own, whose client has an address. `box.session` replaces this.
 function text_server.in_session(_, run)
     return run()
 end
+
+-- Called before each statement of a console. `box.session` replaces this.
+function text_server.before_statement() end
 
 -- A carriage return ends a statement as a line break does, so both together end another, empty one, as in Tarantool.
 local function read(self)
@@ -25,6 +29,11 @@ local function read(self)
     local text = self.client:read{delimiter = {delimiter .. '\n', delimiter .. '\r'}}
     if text == nil or not text:find('[\n\r]$') then return nil end
     return text:sub(1, -#delimiter - 2)
+end
+
+local function eval(self, line)
+    text_server.before_statement(self)
+    return evaluation.eval(line)
 end
 
 local function print(self, text)
@@ -37,9 +46,8 @@ function text_server.listen(host, port, serve)
         local shown = peer and ('%s:%s'):format(peer.host, peer.port) or 'unix/:'
         fiber.name(('console/%s'):format(shown), {truncate = true})
         if not client:write(greeting()) then return end
-        text_server.in_session(client, function()
-            serve{client = client, read = read, print = print, running = true}
-        end)
+        local console = {client = client, peer = shown, read = read, eval = eval, print = print, running = true}
+        text_server.in_session(console, function() serve(console) end)
     end
     return socket.tcp_server(host, port, {handler = handle, name = 'console'}, BACKLOG_TIMEOUT)
 end

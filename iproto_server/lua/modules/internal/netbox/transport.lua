@@ -191,6 +191,7 @@ local function receive_texts(self)
     self.link:send(('require("console").delimiter("%s")\n'):format(DELIMITER))
     local answer, reason = self.link:receive_text()
     if answer ~= CONSOLE_DONE then return reason or 'Unexpected response' end
+    self.is_text = true
     self:set_state('active')
     local first = 1
     while true do
@@ -211,7 +212,7 @@ local function serve(self)
     if not self.link then return why end
     local greeting = self.link.greeting
     tell(self, 'on_greeting', greeting)
-    if greeting.protocol == CONSOLE and self.settings.console then return receive_texts(self) end
+    if greeting.protocol == CONSOLE and (self.settings.console or self.settings.is_console_allowed) then return receive_texts(self) end
     if greeting.protocol ~= BINARY then return 'Unsupported protocol: ' .. greeting.protocol end
     why = authenticate(self) or refresh_schema(self)
     if why then return why end

@@ -11,6 +11,8 @@ local AS_ADMIN = {on_connect = true, on_disconnect = true}
 local lists = {}      -- the functions of an event, the newest one first
 local registered = {} -- what Python calls for an event
 
+local fiber_triggers = {}
+
 local function ended(fiber, ok, why)
     if not ok then scheduler.on_uncaught(fiber, why) end
 end
@@ -43,14 +45,18 @@ local function register(name)
     end
 end
 
+-- Run all triggers of an event in this fiber and its session, those of Lua first.
+function fiber_triggers.run_all(name, ...)
+    run_all(table.copy(lists[name] or {}), ...)
+    if functions.is_attached then functions.ask('run_session_triggers', name, registered[name] or box.NULL, ...) end
+end
+
 local function place_of(list, call)
     for place, each in ipairs(list) do
         if each == call then return place end
     end
     error('trigger reset: Trigger is not found', 0)
 end
-
-local fiber_triggers = {}
 
 -- Set, replace or delete a trigger of an event, or list its triggers, as `triggers.set`.
 function fiber_triggers.set(name, ...)

@@ -1,10 +1,20 @@
 -- box.session: the session that the code acts for.
 --
 -- Source: Tarantool reference, "Submodule box.session".
+local scheduler = require('internal.fibers.scheduler')
 local functions = require('internal.box.functions')
 local fiber_triggers = require('internal.box.session.fiber_triggers')
 local failure = require('internal.box.failure')
 local storages = require('internal.box.session.storages')
+local output = require('internal.console.output')
+local settings = require('internal.console.settings')
+
+-- The console of a client on the text port that runs in this fiber.
+local function client_console()
+    local storage = scheduler.current().storage
+    local console = storage and storage.console
+    return console and console.client and console
+end
 
 -- What the functions return before `box.cfg`.
 local BEFORE = {
@@ -13,9 +23,9 @@ local BEFORE = {
     euid = function() return 1 end,
     user = function() return 'admin' end,
     effective_user = function() return 'admin' end,
-    type = function() return 'background' end,
+    type = function() return client_console() and 'console' or 'background' end,
     sync = function() return 0 end,
-    peer = function() return nil end,
+    peer = function() return (client_console() or {}).peer end,
     exists = function(id) return id == 1 end,
     push = function() return nil, failure.of_host(5, "Session 'background' does not support push()") end,
 }
@@ -50,6 +60,16 @@ function session.su(user, call, ...)
         return ...
     end
     return back(pcall(call, ...))
+end
+
+local push = session.push
+
+function session.push(...)
+    local console = client_console()
+    if not console then return push(...) end
+    if select('#', ...) ~= 1 then error('Usage: box.session.push(data)', 0) end
+    console:print(output.pushed(settings.current().format, (...)))
+    return true
 end
 
 function session.id()
