@@ -1399,6 +1399,7 @@ class Triggers:
     """The functions of an event."""
 
     functions: tuple[Callable[..., Any], ...]
+    is_off: bool
 
 class HeldRecord:
     """The record of a row that was taken out of its space; see `Space.exchange`."""

@@ -34,7 +34,7 @@ def run_tests(checkout: Path, folder: Path, python: str, parts: Sequence[str]) -
             (cwd / name).symlink_to(checkout / name)
         written = cwd / "results.json"
         # Their helpers look for a socket's file beside the working directory, and leave directories there.
-        command: list[str | Path] = [python, "-W", "ignore", _RUNNER, "test.suites", written, *parts]
+        command: list[str | Path] = [python, _RUNNER, "test.suites", written, *parts]
         output = run(command, cwd, environment(folder), _TIMEOUT)
         records = json.loads(written.read_text()) if written.exists() else []
     results = Results()

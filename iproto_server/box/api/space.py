@@ -192,6 +192,11 @@ class Space(SpaceFacade):
         """
         return self.core().before_replace.set(new, old)
 
+    def run_triggers(self, is_on: bool) -> None:
+        """Let the triggers of the space run from now on, or none of them."""
+        core = self.core()
+        core.on_replace.is_off = core.before_replace.is_off = not is_on
+
     def __repr__(self) -> str:
         return f"<space {self.name}>"
 

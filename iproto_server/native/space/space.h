@@ -54,8 +54,10 @@ typedef struct TriggersObject {
     PyObject *functions; /* a tuple */
     Space *space;        /* whose flag says whether there are any; NULL for none */
     uint8_t flag;
+    uint8_t is_off;      /* none of them runs */
 } TriggersObject;
 extern PyTypeObject Triggers_Type;
+void triggers_tell_space(TriggersObject *triggers); /* set its flag */
 
 /* space_hooks.c: a change for the hooks */
 typedef struct {
@@ -66,6 +68,7 @@ typedef struct {
     PyObject *ran;          /* the triggers that have run, a tuple, or NULL */
     const uint8_t *made;    /* of the change, when `row` was made */
     int is_exempt;          /* from the memory limit */
+    int is_kept;            /* triggers have kept the old row */
 } ChangeCall;
 extern const SpaceHooks space_hooks;
 int space_undone(void *context, Statement *statement, Change *refused);

@@ -20,6 +20,17 @@ static PyObject *end(Change *change, ChangeCall *call, int done, PyObject *resul
     return result;
 }
 
+/* What a change returns, borrowed: the stored row, the removed one, or None if triggers have kept the old one. `otherwise` is
+ * for a change that has not decided anything. NULL with an exception. */
+static PyObject *result_of(const ChangeCall *call, PyObject *otherwise)
+{
+    if (call->is_kept)
+        return Py_None;
+    if (call->row == Py_None)
+        return call->old ? call->old : Py_None;
+    return call->row ? call->row : otherwise;
+}
+
 static void use_row(Change *change, ChangeCall *call, PyObject *row, int is_whole)
 {
     PyObject *raw = ((RawObject *)row)->raw;
@@ -38,7 +49,7 @@ PyObject *space_store(SpaceObject *space, PyObject *row, int is_insert, int is_w
     begin(&change, space, is_insert ? CHANGE_INSERT : CHANGE_REPLACE, &call);
     use_row(&change, &call, row, is_whole);
     int done = change_store(&change);
-    return end(&change, &call, done, call.row && call.row != Py_None ? call.row : row);
+    return end(&change, &call, done, result_of(&call, row));
 }
 
 /* Find the row with a whole key of a unique index: `change->key` and `change->old`. Returns 1; 0 if there is none; -1 with
@@ -66,8 +77,7 @@ PyObject *space_delete(SpaceObject *space, uint64_t index_id, const Key *key)
         return end(&change, &call, 0, found ? NULL : Py_None);
     PyObject *old = call_old(&change);
     int done = old ? change_delete(&change) : 0;
-    PyObject *result = !old ? NULL : call.row && call.row != Py_None ? call.row : old;
-    return end(&change, &call, done, result);
+    return end(&change, &call, done, old ? result_of(&call, old) : NULL);
 }
 
 PyObject *space_update(SpaceObject *space, uint64_t index_id, const Key *key, ChangeCall *call,
@@ -82,7 +92,7 @@ PyObject *space_update(SpaceObject *space, uint64_t index_id, const Key *key, Ch
     if (found <= 0)
         return end(&change, call, 0, found ? NULL : Py_None);
     int done = change_update(&change);
-    PyObject *result = call->row;
+    PyObject *result = result_of(call, NULL);
     if (done == 0 && !result && change.made) { /* the row that operations have made; the stored one may be gone */
         change.row.data = change.made;
         change.row.size = change.made_size;
@@ -106,15 +116,17 @@ PyObject *space_upsert(SpaceObject *space, PyObject *row, int is_whole, ChangeCa
 
 /* -- packed rows -- */
 
-/* Append the row that hooks have chosen, or else another one, if there is any. Returns 1; 0 for no row; -1 with an exception. */
-static int append(Buffer *given, const ChangeCall *call, PackedRow row)
+/* Append what a change returns: see result_of(). Returns 1; 0 for no row; -1 with an exception. */
+static int append(Buffer *given, const ChangeCall *call, PackedRow otherwise)
 {
-    if (call->row && call->row != Py_None) {
-        PyObject *raw = ((RawObject *)call->row)->raw;
+    PyObject *result = result_of(call, NULL);
+    PackedRow row = otherwise;
+    if (result == Py_None)
+        return 0;
+    if (result) {
+        PyObject *raw = ((RawObject *)result)->raw;
         row = (PackedRow){(const uint8_t *)PyBytes_AS_STRING(raw), (size_t)PyBytes_GET_SIZE(raw)};
     }
-    if (!row.data)
-        return 0;
     return buffer_append(given, row.data, (Py_ssize_t)row.size) == 1 ? 1 : -1;
 }
 
@@ -150,7 +162,7 @@ int space_delete_packed(SpaceObject *space, uint64_t index_id, const Key *key, B
         done = -1;
     if (done > 0 && change_delete(&change) < 0)
         done = space_raise(space);
-    if (done > 0 && call.row && call.row != Py_None) {
+    if (done > 0 && (call.is_kept || (call.row && call.row != Py_None))) {
         given->size = start;
         done = append(given, &call, (PackedRow){NULL, 0});
     }
@@ -169,7 +181,7 @@ int space_update_packed(SpaceObject *space, uint64_t index_id, const Key *key, C
     if (done > 0 && change_update(&change) < 0)
         done = space_raise(space);
     else if (done > 0) /* the row that operations have made: the stored one may be gone */
-        done = append(given, call, call->row ? (PackedRow){NULL, 0} : (PackedRow){change.made, change.made_size});
+        done = append(given, call, (PackedRow){change.made, change.made_size});
     return end_packed(&change, call, done);
 }
 

@@ -138,6 +138,7 @@ static int decide(Space *space, Change *change)
         return -1;
     }
     int goes_on = chosen != old;
+    call_of(change)->is_kept = !goes_on;
     if (chosen != new)
         set_row(change, chosen);
     Py_DECREF(chosen);

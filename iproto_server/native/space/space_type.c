@@ -226,7 +226,7 @@ static int set_triggers(SpaceObject *self, TriggersObject **place, PyObject *val
     Py_XSETREF(*place, (TriggersObject *)Py_NewRef(value));
     (*place)->space = &self->core;
     (*place)->flag = flag;
-    set_flag(self, flag, PyTuple_GET_SIZE((*place)->functions) > 0);
+    triggers_tell_space(*place);
     return 0;
 }
 

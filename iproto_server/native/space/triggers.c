@@ -6,6 +6,16 @@ static TriggersObject *as_triggers(PyObject *self)
     return (TriggersObject *)self;
 }
 
+void triggers_tell_space(TriggersObject *triggers)
+{
+    if (!triggers->space)
+        return;
+    if (PyTuple_GET_SIZE(triggers->functions) && !triggers->is_off)
+        triggers->space->flags |= triggers->flag;
+    else
+        triggers->space->flags &= (uint8_t)~triggers->flag;
+}
+
 static PyObject *triggers_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     PyObject *self = type->tp_alloc(type, 0);
@@ -27,10 +37,22 @@ static int set_functions(PyObject *object, PyObject *functions, void *closure)
         return -1;
     }
     Py_SETREF(self->functions, Py_NewRef(functions));
-    if (self->space && PyTuple_GET_SIZE(functions))
-        self->space->flags |= self->flag;
-    else if (self->space)
-        self->space->flags &= (uint8_t)~self->flag;
+    triggers_tell_space(self);
+    return 0;
+}
+
+static PyObject *get_is_off(PyObject *self, void *closure)
+{
+    return PyBool_FromLong(as_triggers(self)->is_off);
+}
+
+static int set_is_off(PyObject *self, PyObject *value, void *closure)
+{
+    int is_off = value ? PyObject_IsTrue(value) : 0;
+    if (is_off < 0)
+        return -1;
+    as_triggers(self)->is_off = (uint8_t)is_off;
+    triggers_tell_space(as_triggers(self));
     return 0;
 }
 
@@ -58,6 +80,7 @@ static void triggers_dealloc(PyObject *self)
 
 static PyGetSetDef triggers_attributes[] = {
     {"functions", get_functions, set_functions, "The functions, in the order in which they run; a tuple.", NULL},
+    {"is_off", get_is_off, set_is_off, "Whether none of them runs.", NULL},
     {NULL},
 };
 

@@ -211,20 +211,22 @@ class _BeforeReplace:
     """
 
     def __init__(self, function: Function) -> None:
-        self._function = function
+        self.function = function
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _BeforeReplace) and other._function is self._function
+        return isinstance(other, _BeforeReplace) and other.function is self.function
 
     def __hash__(self) -> int:
-        return hash(id(self._function))
+        return hash(id(self.function))
 
     def __call__(self, old: Tuple | None, new: Tuple | None, *rest: object) -> object:
-        result = self._function(old, new, *rest)
+        result = self.function(old, new, *rest)
         if result is None:
             return None
         first = result[0] if isinstance(result, tuple) else result
         assert isinstance(first, codec.Raw)
+        if old is not None and first.raw == old.raw:
+            return old
         value = codec.unpack(first.raw)
         if value is not None and not isinstance(value, list):
             raise BoxError(ErrorCode.BEFORE_REPLACE_RET, lua_type(value))
@@ -233,7 +235,10 @@ class _BeforeReplace:
 
 def _before_replace(space: Space, arguments: list[Any]) -> object:
     wrapped = [None if each is None else _BeforeReplace(each) for each in arguments[:2]]
-    return _set_trigger(space.before_replace, wrapped) and None
+    result = _set_trigger(space.before_replace, wrapped)
+    if isinstance(result, tuple):  # the list of them
+        return tuple(each.function for each in result if isinstance(each, _BeforeReplace))
+    return result.function if isinstance(result, _BeforeReplace) else None
 
 
 def _from_map(space: Space, arguments: list[Any]) -> object:
@@ -260,6 +265,7 @@ def _from_map(space: Space, arguments: list[Any]) -> object:
 _SPACE_METHODS: Final[Mapping[str, Callable[[Space, list[Any]], object]]] = {
     "on_replace": lambda space, arguments: _set_trigger(space.on_replace, arguments),
     "before_replace": _before_replace,
+    "run_triggers": lambda space, arguments: space.run_triggers(bool(arguments[0])),
     "frommap": _from_map,
 }
 

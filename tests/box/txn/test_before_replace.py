@@ -57,7 +57,7 @@ class TestBeforeReplace:
         told: Told = []
         space.on_replace(listener(told))
         space.insert([1, "Ann", 11])
-        assert space.update(2, [("=", "balance", 1)]) is None
+        assert space.update(2, [("=", "balance", 1)]) == [2, "Bob", 20]
         assert space.delete(3) == [3, "Cid", 20]
         assert told == [([1, "Ann", 10], None), ([2, "Bob", 20], None), ([3, "Cid", 20], None)]
         assert [len(index.tree) for index in space.index] == [0, 0, 0]

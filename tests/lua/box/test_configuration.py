@@ -46,6 +46,11 @@ SNIPPETS = {
         "return box.info.status, type(box.info.lsn), type(box.info.version), type(box.info.uptime), "
         "box.info.id, type(box.info().uuid), type(box.slab.info().items_used)"
     ),
+    "a backup": (
+        "local files = box.backup.start() local r = {#files, files[1]:match('snap$'), "
+        "tostring(select(2, pcall(box.backup.start)))} box.backup.stop() box.backup.stop() "
+        "r[4] = tostring(select(2, pcall(box.backup.start, 1000))) box.backup.stop() return r"
+    ),
     "a snapshot": "return box.snapshot()",
 }
 

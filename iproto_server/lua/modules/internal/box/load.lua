@@ -72,7 +72,7 @@ local function fill()
     box.func = require('internal.box.schema.stored').by_name
     box.sequence = require('internal.box.schema.sequence')
     box.once = require('internal.box.once')
-    for _, name in ipairs{'info', 'stat', 'slab'} do box[name] = state[name] end
+    for _, name in ipairs{'info', 'stat', 'slab', 'backup'} do box[name] = state[name] end
     for _, name in ipairs{'begin', 'commit', 'rollback', 'savepoint', 'rollback_to_savepoint', 'is_in_txn', 'atomic'} do
         box[name] = transactions[name]
     end

@@ -76,6 +76,7 @@ end
 return {
     info = live('box.info', {memory = asked('box.info.memory'), gc = asked('box.info.gc')}, {version = _TARANTOOL}),
     stat = live('box.stat', {net = live('box.stat.net'), reset = asked('box.stat.reset')}),
+    backup = {start = asked('box.backup.start'), stop = function() functions.ask('box.backup.stop') end},
     slab = {info = asked('box.slab.info')},
     runtime = {info = asked('box.runtime.info')},
     ctl = ctl,

@@ -1,6 +1,7 @@
 -- Spaces: `box.space`, a table of them by name and by number.
 --
 -- Source: Tarantool reference, "Submodule box.space".
+local ffi = require('ffi')
 local functions = require('internal.box.functions')
 local cursor = require('internal.box.space.cursor')
 local indexes = require('internal.box.space.indexes')
@@ -108,6 +109,18 @@ for _, name in ipairs{'on_replace', 'before_replace'} do
     methods[name] = function(space, ...)
         return triggers.set(function(...) return ask(space, name, ...) end, ...)
     end
+end
+
+-- Let the triggers of a space run from now on, or none of them: false or true, or as a number.
+function methods.run_triggers(space, is_on)
+    if type(space) ~= 'table' then error('Use space:run_triggers(...) instead of space.run_triggers(...)') end
+    local number = type(is_on) ~= 'string' and tonumber(is_on)
+    if number then is_on = number ~= 0 end
+    if type(is_on) ~= 'boolean' then
+        local kind = type(is_on) == 'cdata' and tostring(ffi.typeof(is_on)):match('<(.*)>') or type(is_on)
+        error(("bad argument #2 to 'space_run_triggers' (cannot convert '%s' to 'bool')"):format(kind))
+    end
+    ask(space, 'run_triggers', is_on)
 end
 
 function methods.frommap(space, map, options)
