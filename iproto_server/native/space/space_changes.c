@@ -121,7 +121,7 @@ static int append(Buffer *given, const ChangeCall *call, PackedRow otherwise)
 {
     PyObject *result = result_of(call, NULL);
     PackedRow row = otherwise;
-    if (result == Py_None)
+    if (result == Py_None || (!result && !otherwise.data))
         return 0;
     if (result) {
         PyObject *raw = ((RawObject *)result)->raw;
