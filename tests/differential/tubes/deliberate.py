@@ -90,6 +90,13 @@ DELIBERATE: Final[list[Deliberate]] = [
         lambda step, ours, theirs: step.action == "kick" and isinstance(step.arguments[0], str),
     ),
     Deliberate(
+        "a number beyond Lua's is a number; for the module it is an object of C, whose fields are no options",
+        lambda step, ours, theirs: all(
+            isinstance(each, tuple) and each[0] == "error" and text in str(each)
+            for each, text in ((ours, "attempt to index local"), (theirs, "has no member named"))
+        ),
+    ),
+    Deliberate(
         "errors name the argument, what was given and what is allowed",
         lambda step, ours, theirs: _is_about_an_argument(ours, theirs),
     ),
