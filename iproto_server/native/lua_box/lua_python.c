@@ -28,7 +28,7 @@ int lua_pack(lua_State *lua, int place, Buffer *buffer)
     LuaFailure failure;
     if (lua_check_depth() < 0)
         return -1;
-    return lua_encode_row(lua, buffer, place, lua_tuple_encoding(lua), &failure) ? 0 : raise_failure(lua, &failure);
+    return lua_encode_row(lua, buffer, place, lua_msgpack_encoding(lua), &failure) ? 0 : raise_failure(lua, &failure);
 }
 
 /* A value that has to be packed first. */

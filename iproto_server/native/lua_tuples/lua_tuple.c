@@ -185,7 +185,8 @@ static int make_tuple(lua_State *lua)
         return 1;
     }
     int is_whole = count == 1 && lua_type(lua, 1) == LUA_TTABLE;
-    const LuaEncoding *encoding = lua_tuple_encoding(lua);
+    /* Only one table stays an array however sparse it is, as in Tarantool. */
+    const LuaEncoding *encoding = is_whole ? lua_tuple_encoding(lua) : lua_msgpack_encoding(lua);
     LuaFailure failure;
     LuaPacking packing;
     lua_packing_begin(&packing);

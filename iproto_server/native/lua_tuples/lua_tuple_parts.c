@@ -129,7 +129,7 @@ int tuple_transform_fields(lua_State *lua)
     removed = removed > count - from ? count - from : removed;
     Position end = tuple->row + tuple->size, first = count ? tuple_field(tuple, 1) : end;
     Position middle = tuple_skip(first, end, (uint32_t)from), rest = tuple_skip(middle, end, (uint32_t)removed);
-    const LuaEncoding *encoding = lua_tuple_encoding(lua);
+    const LuaEncoding *encoding = lua_msgpack_encoding(lua);
     LuaFailure failure = {LUA_FAILURE_TEXT, 0, "not enough memory"};
     LuaPacking packing;
     lua_packing_begin(&packing);

@@ -58,6 +58,7 @@ DELIBERATE: Final[list[Deliberate]] = [
         "a released task of utubettl lives on; the module multiplies the end of its life beyond 64 bits",
         lambda step, ours, theirs: _differ_in_next_event(ours, theirs),
         is_over=True,
+        between_modules=True,
     ),
     Deliberate(
         "nil stands for what is left out; Lua's box.NULL is true, and the module stumbles over it",

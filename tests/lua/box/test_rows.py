@@ -70,6 +70,20 @@ SNIPPETS = {
         "local t = s:insert{1, 'x'} s:delete(1) return s:insert(t), s:replace(t:update{{'=', 2, 'z'}})"
     ),
     "rows that are sparse": "return s:insert{1, 'x', nil, 5}, s:insert{2, 'y', box.NULL}",
+    "tables with most places empty": (
+        "local t = {1, [30] = 2} s:insert{1, 'x', t} return s:get(1), s:update(1, {{'=', 3, t}}), "
+        "pcall(s.insert, s, {1, [30] = 2}), box.tuple.new{1, t}, box.tuple.new(1, t), "
+        "box.tuple.new{1, 2}:transform(2, 1, t)"
+    ),
+    "operations that are a tuple": (
+        "s:insert{1, 'x', 5} return s:update(1, box.tuple.new{{'=', 3, 6}}), "
+        "s:upsert({1, 'x'}, box.tuple.new{{'=', 3, 7}}), s:get(1)"
+    ),
+    "calls without operations": (
+        "return pcall(s.update, s, 1), pcall(s.upsert, s, {1, 'x'}, 'y'), pcall(s.upsert, s, 5, {}), "
+        "pcall(s.upsert, s)"
+    ),
+    "options that are no table": "return pcall(s.select, s, 1, 5), pcall(s.select, s, 1, true)",
     "min and max": (
         "s:insert{1, 'x'} s:insert{2, 'y'} return s.index.sk:min(), s.index.sk:max('x'), "
         "s.index.pk:min(5), s.index.pk:max()"

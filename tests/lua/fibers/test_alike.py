@@ -127,6 +127,10 @@ SNIPPETS = {
         "local r fiber.create(function() r = {pcall(coroutine.yield, 1)} end) return r"
     ),
     "resume no coroutine": "local r = coroutine.resume(5) return r",
+    "a coroutine without results": (
+        "local co = coroutine.create(function(...) return ... end) return select('#', coroutine.resume(co)), "
+        "select('#', coroutine.wrap(print)())"
+    ),
     "wrap no function": "local r = coroutine.wrap(5) return r",
     "the status of no coroutine": "local r = coroutine.status(5) return r",
     "a deep nesting of coroutines": (

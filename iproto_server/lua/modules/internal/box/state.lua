@@ -43,7 +43,7 @@ function ctl.on_shutdown(new, old)
             return new
         end
     end
-    error('trigger reset: Trigger is not found', 0)
+    error('trigger reset: Trigger is not found', 2)
 end
 
 local changed = conditions.new()

@@ -1,4 +1,4 @@
--- Transactions of fibers, which end where a fiber waits.
+-- Transactions of fibers. One whose fiber waits is undone; what the fiber does in it then is undone at its end.
 local scheduler = require('internal.fibers.scheduler')
 local functions = require('internal.box.functions')
 local failure = require('internal.box.failure')
@@ -8,26 +8,25 @@ local TRANSACTION_YIELD, NO_TRANSACTION = 154, 114
 local transactions = {}
 local owner           -- the fiber that has begun the running transaction
 local aborted = {}    -- fibers that have waited in theirs, as keys
+local number = 0      -- of the latest transaction
 
 setmetatable(aborted, {__mode = 'k'})
 
-local function raise_aborted(fiber)
-    aborted[fiber] = nil
-    failure.raise(TRANSACTION_YIELD, 'Transaction has been aborted by a fiber yield')
+local function begin(fiber)
+    functions.begin()
+    owner, number = fiber, number + 1
 end
 
-function transactions.begin(options)
-    if options ~= nil and type(options) ~= 'table' then
-        failure.raise(1, 'Illegal parameters, options should be a table')
-    end
-    functions.begin()
-    owner = scheduler.current()
-    aborted[owner] = nil
+function transactions.begin()
+    begin(scheduler.current())
 end
 
 function transactions.commit()
     local fiber = scheduler.current()
-    if aborted[fiber] then raise_aborted(fiber) end
+    if aborted[fiber] then
+        transactions.rollback()
+        failure.raise(TRANSACTION_YIELD, 'Transaction has been aborted by a fiber yield')
+    end
     owner = nil
     functions.commit()
 end
@@ -61,21 +60,29 @@ function transactions.interrupt(fiber)
     end
 end
 
-function transactions.is_in_txn()
-    return functions.is_in_txn() or aborted[scheduler.current()] ~= nil
+-- The fiber goes on in another transaction, which can only be undone.
+function transactions.resume(fiber)
+    if aborted[fiber] then begin(fiber) end
 end
 
+transactions.is_in_txn = functions.is_in_txn
+
 function transactions.savepoint()
-    if aborted[scheduler.current()] then raise_aborted(scheduler.current()) end
     if not functions.is_in_txn() then failure.raise(NO_TRANSACTION, 'No active transaction') end
-    return {handle = functions.savepoint()}
+    return {handle = functions.savepoint(), number = number}
 end
 
 function transactions.rollback_to_savepoint(savepoint)
     if type(savepoint) ~= 'table' or savepoint.handle == nil then
         error('Usage: box.rollback_to_savepoint(savepoint)', 2)
     end
-    functions.rollback_to_savepoint(savepoint.handle)
+    local fiber = scheduler.current()
+    if aborted[fiber] and savepoint.number < number then -- it was made before the fiber waited
+        functions.rollback()
+        begin(fiber)
+    else
+        functions.rollback_to_savepoint(savepoint.handle)
+    end
 end
 
 local function on_end(name)

@@ -24,8 +24,9 @@ local function resume_nested(thread, ...)
     return returned(resume(thread, ...))
 end
 
-local function passed(thread, ok, what, ...)
-    if not ok or what ~= SUSPEND then return ok, what, ... end
+local function passed(thread, ...)
+    local ok, what = ...
+    if not ok or what ~= SUSPEND then return ... end
     waiting[thread] = true
     yield(SUSPEND)
     waiting[thread] = nil

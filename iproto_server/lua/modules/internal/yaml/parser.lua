@@ -213,7 +213,7 @@ local function build(self, kind, value, anchor, start, is_plain)
     end
     if kind == 'alias' then
         local found = self.anchors[value]
-        if found == nil then serializer.fail('invalid reference: ' .. value) end
+        if found == nil then error('invalid reference: ' .. value, 0) end
         return found
     end
     local collection = {}

@@ -22,6 +22,7 @@ function scheduler.on_resume(fiber)
         functions.use_session(fiber.session)
         scheduler.is_in_session = true
     end
+    transactions.resume(fiber)
 end
 
 function scheduler.on_pause()

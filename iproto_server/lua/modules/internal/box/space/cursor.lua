@@ -23,10 +23,15 @@ local function number_of(given)
     return number
 end
 
--- The number of the iterator in options, which are a table, or a name, or a number.
+-- Raise Lua's error for options in which nothing can be looked up.
+function cursor.check(opts)
+    return opts ~= nil and opts.iterator
+end
+
+-- The number of the iterator in options.
 function cursor.iterator(options, key)
-    if type(options) == 'table' and options.iterator ~= nil then return number_of(options.iterator) end
-    if type(options) == 'string' or type(options) == 'number' then return number_of(options) end
+    if options ~= nil and cursor.check(options) ~= nil then return number_of(options.iterator) end
+    if type(options) == 'string' then return number_of(options) end
     return is_empty(key) and cursor.ITERATORS.ALL or cursor.ITERATORS.EQ
 end
 

@@ -23,6 +23,11 @@ local function handle_of(index, method)
     return handle
 end
 
+-- Whether a value can be a row, or operations.
+local function is_list(value)
+    return type(value) == 'table' or box.tuple.is(value)
+end
+
 -- Whether each row has one place in the index, behind which an iterator can go on.
 local function has_one_place(index)
     if index.type ~= 'TREE' then return false end
@@ -68,7 +73,7 @@ end
 
 function methods.update(index, key, operations)
     local handle = handle_of(index, 'update')
-    if type(operations) ~= 'table' then error('Usage index:update(key, ops)') end
+    if not is_list(operations) then error('Usage index:update(key, ops)', 0) end
     return functions.update(handle, key, operations)
 end
 
@@ -77,6 +82,7 @@ function methods.delete(index, key)
 end
 
 function methods.count(index, key, options)
+    if type(index) == 'table' then cursor.check(options) end
     return ask(index, 'count', key, options)
 end
 
@@ -117,6 +123,8 @@ end
 local indexes = {methods = methods}
 
 -- The object of an index, of what Python says of it.
+indexes.is_list = is_list
+
 function indexes.object(described)
     return setmetatable(described, meta)
 end

@@ -55,7 +55,7 @@ function methods.upsert(space, row, operations, extra)
         failure.raise(32, ('Error: extra argument in upsert call: %s. Usage :upsert(tuple, operations)'):format(
             tostring(extra)))
     end
-    if operations == nil or row == nil then error('Usage space:upsert(tuple_key, ops)', 2) end
+    if not (indexes.is_list(row) and indexes.is_list(operations)) then error('Usage space:upsert(tuple_key, ops)', 0) end
     functions.upsert(handle, row, operations)
 end
 

@@ -11,13 +11,13 @@ end
 
 local function set(ok, ...)
     if ok then return ... end
-    error(tostring((...)), 0) -- Tarantool's error is a text
+    error(tostring((...)), 2) -- Tarantool's error is a text
 end
 
 -- Raise an error unless these are functions or nil.
 function triggers.check(new, old)
     if (new ~= nil and type(new) ~= 'function') or (old ~= nil and type(old) ~= 'function') then
-        error('trigger reset: incorrect arguments', 0)
+        error('trigger reset: incorrect arguments', 3)
     end
 end
 
