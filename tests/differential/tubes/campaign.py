@@ -22,8 +22,8 @@ _CONVERSATIONS: Final = 100
 _REQUESTS_OF_A_CONVERSATION: Final = 15
 """The approximate number of requests in a conversation."""
 
-_PASSINGS: Final = st.sampled_from([None] * 9 + [*Passing])
-"""The directories change hands in the middle of every fourth conversation."""
+_PASSINGS: Final = st.sampled_from([None] * 27 + [*Passing])
+"""The directories change hands in the middle of every tenth conversation."""
 
 
 class _Found(Exception):

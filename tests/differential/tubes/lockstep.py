@@ -134,6 +134,8 @@ class Lockstep:
         self._tell = tell
         self._busy: set[str] = set()
         self._done = {""}
+        self._seen: dict[str, object] | None = None
+        """What there was on our side after the last step."""
         self.steps = 0
         self.deliberate: Counter[str] = Counter()
 
@@ -158,7 +160,7 @@ class Lockstep:
         self._tell(str(step))
         self._done.add(step.action)
         self.steps += 1
-        before = self._pair.ours.look()
+        before = self._pair.ours.look() if self._seen is None else self._seen
         theirs, ours = self._pair.theirs.do(step), self._pair.ours.do(step)
         if step.action == "leave":
             self._busy.discard(step.who)
@@ -176,6 +178,7 @@ class Lockstep:
         """
         self._tell(f"directories change hands: {passing}")
         self._busy.clear()
+        self._seen = None
         step = Step("nobody", passing)
         results = []
 
@@ -214,6 +217,7 @@ class Lockstep:
 
     def _look(self, step: Step, answer: Outcome | None, before: dict[str, object]) -> bool:
         ours, theirs = self._pair.ours.look(), self._pair.theirs.look()
+        self._seen = ours
         if ours != theirs and answer is not None and answer[0] == "error" and not self._pair.is_same_module:
             # The module keeps the changes of a call that failed.
             assert ours == before, f"{step} failed\nbefore: {before}\nafter:  {ours}"

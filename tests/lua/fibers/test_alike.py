@@ -129,7 +129,7 @@ SNIPPETS = {
     "resume no coroutine": "local r = coroutine.resume(5) return r",
     "a coroutine without results": (
         "local co = coroutine.create(function(...) return ... end) return select('#', coroutine.resume(co)), "
-        "select('#', coroutine.wrap(print)())"
+        "select('#', coroutine.wrap(function() end)())"
     ),
     "wrap no function": "local r = coroutine.wrap(5) return r",
     "the status of no coroutine": "local r = coroutine.status(5) return r",
