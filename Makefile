@@ -83,7 +83,7 @@ test: $(VENV)/.installed-for-tests test-programs node-packages ## run all tests;
 check-durations: $(VENV)/.installed-for-tests test-programs node-packages ## run all tests; fail if a marker `slow` is wrong
 	$(IN_VENV)/python -m pytest $(IN_PARALLEL) --check-durations=fail $(PYTEST_ARGS)
 
-crash: $(VENV)/.installed-for-tests ## kill servers under load and verify their data: LIVES=10000 SEED=1, or SECONDS=600; SUBJECT=tarantool
+crash: $(VENV)/.installed-for-tests ## kill servers under load and verify their data: LIVES=10000 SEED=1, or SECONDS=600; SUBJECT=lua, SUBJECT=tarantool
 	$(IN_VENV)/python -m tests.crash $(if $(LIVES),--lives $(LIVES)) $(if $(KILLS),--kills $(KILLS)) \
 		$(if $(LIVES)$(KILLS),,--seconds $(SECONDS)) $(if $(SEED),--seed $(SEED)) --subject $(SUBJECT) $(if $(LONG),--long)
 

@@ -6,7 +6,6 @@ import argparse
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from random import SystemRandom
@@ -14,12 +13,29 @@ from random import SystemRandom
 from tests.crash.campaign import Campaign
 from tests.crash.moment import EVENTS, Event
 from tests.crash.scale import LONG, SHORT
-from tests.crash.servers.subject import ForkedServer, OurServer, Subject, Tarantool
+from tests.crash.servers.subject import (
+    APPLICATION,
+    LUA_APPLICATION,
+    ForkedServer,
+    OurServer,
+    Subject,
+    Tarantool,
+)
 
 TOLD_EVERY = 100
 """One of so many short lives is reported."""
 
-SUBJECTS: dict[str, Callable[[], Subject]] = {"iproto-server": OurServer, "tarantool": Tarantool}
+APPLICATIONS = {"iproto-server": APPLICATION, "lua": LUA_APPLICATION}
+"""What our server serves, by subject."""
+
+SUBJECTS = (*APPLICATIONS, "tarantool")
+
+
+def new_subject(name: str, is_short: bool) -> Subject:
+    """Return what is killed; for short lives, what starts quickly."""
+    if name not in APPLICATIONS:
+        return Tarantool()
+    return (ForkedServer if is_short else OurServer)(APPLICATIONS[name])
 
 
 def main() -> int:
@@ -54,8 +70,8 @@ def main() -> int:
     seconds = arguments.seconds
     if seconds is None:
         seconds = 0 if arguments.lives or arguments.kills else 60
-    is_short = arguments.subject == "iproto-server" and not arguments.long
-    with closing(ForkedServer() if is_short else SUBJECTS[arguments.subject]()) as subject:
+    is_short = arguments.subject in APPLICATIONS and not arguments.long
+    with closing(new_subject(arguments.subject, is_short)) as subject:
 
         def tell(line: str) -> None:
             if not is_short:

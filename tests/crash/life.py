@@ -58,7 +58,9 @@ async def live(server: Server, books: Books, moment: Moment, pace: Pace, chance:
     for number in range(WORKERS if server.subject.has_queue else 0):
         pipeline = await Pipeline.connect(server.host, server.port)
         window = chance.choice(WINDOWS)
-        clients.append(Worker(pipeline, meter, window, Random(chance.random()), books.tasks, number))
+        worker = Worker(pipeline, meter, window, Random(chance.random()), books.tasks, number)
+        worker.has_dead_letters = server.subject.has_dead_letters
+        clients.append(worker)
     pipeline = await Pipeline.connect(server.host, server.port)
     clients.append(
         Clerk(pipeline, meter, chance.choice(WINDOWS[:3]), Random(chance.random()), books.numbering)

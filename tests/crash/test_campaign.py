@@ -9,7 +9,7 @@ import pytest
 from tests.crash.campaign import Campaign
 from tests.crash.checks.finding import Kind
 from tests.crash.moment import EVENTS, Event
-from tests.crash.servers.subject import OurServer, Tarantool
+from tests.crash.servers.subject import LUA_APPLICATION, OurServer, Tarantool
 from tests.running_server import QUEUE_APPLICATION
 
 SEED = 2026
@@ -24,6 +24,15 @@ def test_nothing_is_lost(tmp_path: Path) -> None:
     assert not report.findings, str(report)
     assert set(EVENTS) <= report.kills.keys(), str(report)
     assert report.acknowledged.total() > 1000, str(report)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_nothing_is_lost_with_lua(tmp_path: Path) -> None:
+    report = Campaign(OurServer(LUA_APPLICATION), tmp_path, SEED).run(seconds=SECONDS, lives=len(EVENTS))
+    assert not report.findings, str(report)
+    assert report.acknowledged["queue.ack"] > 100, str(report)
+    assert report.transactions["committed"], str(report)
 
 
 class TestWithTarantool:

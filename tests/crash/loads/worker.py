@@ -39,6 +39,9 @@ class Worker(Client):
         chance: The source of random values.
         tasks: The expected tasks.
         number: The number of the worker.
+
+    Attributes:
+        has_dead_letters: Whether the queue has unique keys, limits of releases and dead letters.
     """
 
     def __init__(
@@ -48,6 +51,7 @@ class Worker(Client):
         self.chance = chance
         self._tasks = tasks
         self._number = number
+        self.has_dead_letters = True
         self._mine: list[Task] = []
 
     def step(self) -> None:
@@ -68,10 +72,9 @@ class Worker(Client):
 
     def _put(self) -> None:
         options = self._delay(long=len(self._tasks) < TASKS_MAX / 2)
-        limit = self.chance.choice(LIMITS)
-        task = self._tasks.putting(
-            is_delayed=options is not None, limit=limit, is_unique=self.chance.random() < 0.3
-        )
+        limit = self.chance.choice(LIMITS) if self.has_dead_letters else None
+        is_unique = self.has_dead_letters and self.chance.random() < 0.3
+        task = self._tasks.putting(is_delayed=options is not None, limit=limit, is_unique=is_unique)
         data: dict[str, Any] = {"number": task.number, "text": "x" * self.chance.randrange(200)}
         given: dict[str, Any] = dict(options or {})
         if limit is not None:
@@ -79,7 +82,7 @@ class Worker(Client):
             given |= {"release_limit": limit, "release_limit_policy": "DLQ"}
         if task.key is not None:
             given |= _remembered(task.key)
-        self._call("put", [data, given or None], lambda answer: self._tasks.put(task, answer))
+        self._call("put", [data, given] if given else [data], lambda answer: self._tasks.put(task, answer))
 
     def _put_again(self, key: str, task_id: int) -> None:
         self._call(
@@ -109,7 +112,11 @@ class Worker(Client):
         task = self._any_of_mine()
         options = self._delay(long=False)
         number = self._tasks.releasing(task, is_delayed=options is not None)
-        self._call("release", [task.id, options], lambda answer: self._tasks.released(task, number, answer))
+        self._call(
+            "release",
+            [task.id, options] if options else [task.id],
+            lambda answer: self._tasks.released(task, number, answer),
+        )
 
     def _any_of_mine(self) -> Task:
         return self._mine.pop(self.chance.randrange(len(self._mine)))

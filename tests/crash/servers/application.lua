@@ -1,4 +1,4 @@
--- What application.py is, for a real Tarantool.
+-- What application.py is, in Lua: for a real Tarantool, and for the server's own Lua.
 
 local CLIENTS, ACCOUNTS_PER_CLIENT, BALANCE, SHARES = 5, 5, 1000, 20
 
@@ -84,6 +84,18 @@ crash.transfer = atomic(function(client, number, source, target, amount)
     return number
 end)
 
+-- In the transaction of a stream, or in one of its own.
+function crash.deal(number, source, target, amount)
+    local function deal()
+        box.space.shares:update(source, {{'-', 2, amount}, {'+', 3, 1}})
+        box.space.shares:update(target, {{'+', 2, amount}, {'+', 3, 1}})
+        box.space.deals:insert{number, source, target, amount}
+        return number
+    end
+    if box.is_in_txn() then return deal() end
+    return box.atomic(deal)
+end
+
 crash.create = atomic(function(name, rows)
     local space = box.schema.space.create(name)
     space:create_index('primary', {parts = {1, 'unsigned'}})
@@ -117,5 +129,6 @@ function crash.audit()
             spaces[row.name] = {#indexes > 0 and space:len() or 0, setmetatable(indexes, {__serialize = 'seq'})}
         end
     end
-    return {spaces = spaces}
+    local queue = rawget(_G, 'queue')
+    return {spaces = spaces, stats = queue and queue.stats()}
 end

@@ -26,6 +26,12 @@ MODULES = (
 
 APPLICATION = "tests.crash.servers.application:app"
 
+LUA_APPLICATION = str(Path(__file__).with_name("init.lua"))
+"""The same in Lua, with a queue of its own."""
+
+LUA_MODULES = ("iproto_server.server.lua.lua_server", "iproto_server.lua.fibers", "lupa.luajit21")
+"""The modules that a start with Lua needs as well."""
+
 NEW_EVERY = 500
 """One of so many commands runs in a new process, and then the process that forks is replaced."""
 
@@ -68,6 +74,7 @@ class Subject(Protocol):
 
     Attributes:
         has_queue: Whether it serves the tutorial's queue.
+        has_dead_letters: Whether that queue has unique keys, limits of releases and dead letters.
         has_streams: Whether it supports streams and their transactions.
         survives_bootstrap: Whether it starts again after a kill during its first start.
         builder_window: The maximum number of DDL requests in flight on one connection.
@@ -80,6 +87,7 @@ class Subject(Protocol):
     """
 
     has_queue: bool
+    has_dead_letters: bool
     has_streams: bool
     survives_bootstrap: bool
     builder_window: int
@@ -124,10 +132,10 @@ class Server(NamedTuple):
 
 
 class OurServer:
-    """`iproto-server serve` with the queue and the crash test's application.
+    """`iproto-server serve` with a queue and the crash test's application.
 
     Parameters:
-        application: The crash test's application.
+        application: The crash test's application, beside the tutorial's queue; a file of Lua has its own.
     """
 
     has_queue = True
@@ -142,7 +150,9 @@ class OurServer:
     cuts_torn_writes = True
 
     def __init__(self, application: str = APPLICATION) -> None:
-        self._applications = (QUEUE_APPLICATION, application)
+        self._is_lua = application.endswith(".lua")
+        self._applications = (application,) if self._is_lua else (QUEUE_APPLICATION, application)
+        self.has_dead_letters = not self._is_lua
 
     def launch(self, directory: Path, settings: Settings) -> LoggedProcess:
         """Start it, without waiting."""
@@ -166,6 +176,8 @@ class OurServer:
     def _serve(self, directory: Path, settings: Settings) -> list[str]:
         """Return the arguments of a command."""
         arguments = ["serve", *self._applications, "--listen", "127.0.0.1:0", "--work-dir", str(directory)]
+        if self._is_lua:
+            arguments += ["--guest", "all"]
         for field in fields(settings):
             value = getattr(settings, field.name)
             if value:
@@ -200,6 +212,8 @@ class ForkedServer(OurServer):
         return super()._run(arguments, directory)
 
     def _new_forks(self) -> Forks:
+        if self._is_lua:
+            return Forks([*MODULES, *LUA_MODULES], _environment())
         modules = [target.partition(":")[0] for target in self._applications]
         return Forks([*modules, *MODULES], _environment())
 
@@ -212,6 +226,7 @@ class Tarantool:
     """A real Tarantool without the queue: losing rows is detected without it."""
 
     has_queue = False
+    has_dead_letters = False
     has_streams = False  # 2.6; since 2.10 there are streams
     survives_bootstrap = False  # the unfinished first snapshot prevents a start
     builder_window = 1  # a new space is invisible to other requests until it is in the log
