@@ -25,6 +25,8 @@ TARGETS: Final = {
     "connections": "tests.fuzz.wire.connections",
     "replay": "tests.fuzz.files.replay",
     "spark_rows": "tests.fuzz.files.spark_rows",
+    "lua_values": "tests.fuzz.lua.values",
+    "lua_tuples": "tests.fuzz.lua.tuples",
 }
 """The modules that have a `TARGET`, by its name."""
 

@@ -37,6 +37,8 @@ INPUTS = {
     "connections": 2_000,
     "replay": 100,
     "spark_rows": 3_000,
+    "lua_values": 5_000,
+    "lua_tuples": 1_000,
 }
 """The number of inputs for each target, for some seconds in all."""
 

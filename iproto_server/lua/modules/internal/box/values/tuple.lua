@@ -97,9 +97,15 @@ function methods.next(tuple, from)
     return from + 1, value
 end
 
+-- Whether a search would never end, since 1 more is the same number.
+local function is_endless(offset)
+    return type(offset) == 'number' and (offset >= 2^53 or offset < -2^53)
+end
+
 function methods.find(tuple, offset, value)
     check(tuple, 'tuple:find([offset, ]val)')
     if value == nil then offset, value = 0, offset end
+    if is_endless(offset) then return nil end
     local place = iterate(tuple, offset):index(value)
     return place ~= nil and offset + place or nil
 end
@@ -108,6 +114,7 @@ function methods.findall(tuple, offset, value)
     check(tuple, 'tuple:findall([offset, ]val)')
     if value == nil then offset, value = 0, offset end
     local places = {}
+    if is_endless(offset) then return places end
     for _, place in iterate(tuple, offset):indexes(value) do places[#places + 1] = offset + place end
     return places
 end

@@ -1,0 +1,1 @@
+"""Fuzz targets of Lua: values, tuples, and texts that clients evaluate."""
