@@ -99,7 +99,7 @@ end
 
 -- Whether a search would never end, since 1 more is the same number.
 local function is_endless(offset)
-    return type(offset) == 'number' and (offset >= 2^53 or offset < -2^53)
+    return type(offset) == 'number' and not (offset >= -2^53 and offset < 2^53)
 end
 
 function methods.find(tuple, offset, value)
