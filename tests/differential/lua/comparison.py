@@ -9,9 +9,10 @@ from tests.iproto_client import Answer
 from tests.lua.values.alike import comparable
 
 _ADDRESS: Final = re.compile(r"0x[0-9a-f]{4,}")
-_REPLACED: Final = re.compile("ADDRESS|builtin|NUMBER|struct|described|no value")
+_REPLACED: Final = re.compile("ADDRESS|DIRECTORY|builtin|NUMBER|struct|described|no value")
 """Words in texts whose lengths differ."""
 
+_DIRECTORY: Final = re.compile(r"/[^ \'\\]*/(?:ours|theirs)-\d+")
 Outcome = tuple[object, ...]
 
 
@@ -32,7 +33,7 @@ def outcome(answer: Answer) -> Outcome:
 
 
 def _text(text: str) -> str:
-    return comparable(_ADDRESS.sub("ADDRESS", text))
+    return comparable(_DIRECTORY.sub("DIRECTORY", _ADDRESS.sub("ADDRESS", text)))
 
 
 def _shown(value: Any) -> object:

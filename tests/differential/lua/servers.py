@@ -83,6 +83,8 @@ class Servers:
                 outcomes.append(self._outcome(client, snippet))
             except msgpack.BufferFull:
                 outcomes.append(("answer", "more than 100 MB"))
+            except TypeError:
+                outcomes.append(("answer", "a map whose key is a table"))
             except (OSError, ConnectionError) as error:
                 if name == "theirs":
                     self.restart(f"the real Tarantool is gone after\n{snippet}\n{error!r}")

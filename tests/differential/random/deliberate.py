@@ -195,7 +195,7 @@ DELIBERATE: Final[list[Deliberate]] = [
         ),
     ),
     Deliberate(
-        "the name of a type of index that there is not is null: 2.6 reads what lies behind its table of names",
+        "an unknown type of index has no name: 2.6 shows what lies behind its table of names",
         lambda request, ours, theirs: (
             request.space_id == INDEX
             and ours.text == "(null) does not support nullable parts"

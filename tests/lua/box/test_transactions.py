@@ -39,16 +39,17 @@ SNIPPETS = {
         "pcall(box.rollback), s:get(1), box.is_in_txn()"
     ),
     "changes after a fiber has waited": (
-        "local fiber = require('fiber') box.begin() s:insert{1, 'x'} fiber.sleep(0) s:insert{2, 'y'} local r = "
-        "{s:len(), box.is_in_txn(), pcall(box.commit)} return r, s:select(), box.is_in_txn()"
+        "local fiber = require('fiber') box.begin() s:insert{1, 'x'} fiber.sleep(0) s:insert{2, 'y'} "
+        "local r = {s:len(), box.is_in_txn(), pcall(box.commit)} return r, s:select(), box.is_in_txn()"
     ),
     "changes and a rollback after a fiber has waited": (
         "local fiber = require('fiber') box.begin() s:insert{1, 'x'} fiber.sleep(0) s:insert{2, 'y'} "
         "box.rollback() return s:select(), box.is_in_txn()"
     ),
     "a savepoint from before a fiber waited": (
-        "local fiber = require('fiber') box.begin() local sp = box.savepoint() s:insert{1, 'x'} fiber.sleep(0) "
-        "s:insert{2, 'y'} return pcall(box.rollback_to_savepoint, sp), s:len(), pcall(box.commit)"
+        "local fiber = require('fiber') box.begin() local sp = box.savepoint() s:insert{1, 'x'} "
+        "fiber.sleep(0) s:insert{2, 'y'} "
+        "return pcall(box.rollback_to_savepoint, sp), s:len(), pcall(box.commit)"
     ),
     "an argument of begin": "box.begin('x') s:insert{1, 'x'} box.commit() return s:len()",
     "a fiber that ends": (
