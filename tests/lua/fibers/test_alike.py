@@ -50,6 +50,21 @@ SNIPPETS = {
     "the name of one that has ended": "local f = fiber.create(function() end) return f:name()",
     "waking one that has ended": "local f = fiber.create(function() end) return f:wakeup()",
     "cancelling one that has ended": "local f = fiber.create(function() end) return f:cancel()",
+    "a joinable one that has ended": (
+        "local f = fiber.new(function() return 1 end) f:set_joinable(true) fiber.sleep(0.01) "
+        "f:wakeup() f:cancel() f.storage.x = 1 f:name('n') fiber.sleep(0) "
+        "local before = {f:status(), f:name(), f.storage.x, fiber.find(f:id()) == f, "
+        "fiber.info()[f:id()] ~= nil} "
+        "return before, {f:join()}, f:status(), pcall(f.join, f), fiber.find(f:id())"
+    ),
+    "one that has ended is no longer joinable": (
+        "local f = fiber.new(function() end) f:set_joinable(true) fiber.sleep(0.01) f:set_joinable(false) "
+        "return f:status(), pcall(f.join, f)"
+    ),
+    "a joinable one that has failed": (
+        "local f = fiber.new(error, 'x') f:set_joinable(true) fiber.sleep(0.01) "
+        "return f:status(), fiber.find(f:id()) == f, f:join()"
+    ),
     "joining one that has ended": "local f = fiber.create(function() end) return f:join()",
     "a sleeping fiber": (
         "local f = fiber.create(function() fiber.sleep(0.01) end)"

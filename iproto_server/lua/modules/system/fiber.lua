@@ -152,9 +152,9 @@ end
 
 function methods.join(object)
     local state = given(object)
-    if state.status == 'dead' and not state.result then error('the fiber is dead', 2) end
+    living(state)
     if not state.is_joinable then error('the fiber is not joinable', 2) end
-    while state.status ~= 'dead' do
+    while not state.has_ended do
         state.joiners = state.joiners or {}
         local waiting = scheduler.current()
         table.insert(state.joiners, waiting)
@@ -164,6 +164,7 @@ function methods.join(object)
         scheduler.test_cancel()
     end
     local result = state.result
+    scheduler.forget(state)
     if not result then error('the fiber is dead', 2) end
     state.result = nil
     if not result[1] then return false, error_object(result[2]) end

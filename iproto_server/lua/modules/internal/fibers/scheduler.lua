@@ -81,7 +81,7 @@ local function schedule()
 end
 
 local function wake(fiber)
-    if fiber.is_ready or fiber.status == 'dead' then return end
+    if fiber.is_ready or fiber.has_ended then return end
     fiber.is_ready = true
     tail = tail + 1
     ready[tail] = fiber
@@ -104,10 +104,17 @@ end
 
 -- -- the end of a fiber --
 
--- A fiber is dead; those that wait for its end go on.
-local function bury(fiber)
+-- Let a fiber that has ended be found no more.
+local function forget(fiber)
     fiber.status = 'dead'
     alive[fiber.id] = nil
+end
+scheduler.forget = forget
+
+-- A fiber has ended; those that wait for its end go on. One that is joinable stays until it is joined, as suspended.
+local function bury(fiber)
+    fiber.has_ended = true
+    if fiber.is_joinable then fiber.status = 'suspended' else forget(fiber) end
     if fiber.joiners then
         for _, each in ipairs(fiber.joiners) do wake(each) end
     end
@@ -335,7 +342,7 @@ local function run_rounds()
             fiber.is_ready = false
             if held and fiber.is_yielding then
                 held[#held + 1] = fiber
-            elseif fiber.status ~= 'dead' then
+            elseif not fiber.has_ended then
                 if on_switch then on_switch() end
                 scheduler.on_resume(fiber)
                 start_waiting(fiber)

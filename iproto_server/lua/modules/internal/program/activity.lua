@@ -26,7 +26,7 @@ function activity.is_any()
     activity.let_run()
     local own = scheduler.current()
     for _, fiber in pairs(scheduler.all()) do
-        if fiber ~= own and not fiber.is_joining then return true end
+        if fiber ~= own and not fiber.is_joining and not fiber.has_ended then return true end
     end
     return false
 end
