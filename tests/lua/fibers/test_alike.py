@@ -59,7 +59,7 @@ SNIPPETS = {
     ),
     "one that has ended is no longer joinable": (
         "local f = fiber.new(function() end) f:set_joinable(true) fiber.sleep(0.01) f:set_joinable(false) "
-        "return f:status(), pcall(f.join, f)"
+        "local ok, why = pcall(f.join, f) f:set_joinable(true) return f:status(), ok, tostring(why), f:join()"
     ),
     "a joinable one that has failed": (
         "local f = fiber.new(error, 'x') f:set_joinable(true) fiber.sleep(0.01) "
