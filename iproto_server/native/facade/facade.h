@@ -53,8 +53,8 @@ typedef struct {
     uint32_t index_base;
 } GivenOperations;
 typedef struct {
-    Buffer bytes;     /* copies of so many rows, one behind the other */
-    uint32_t count;
+    Buffer bytes;     /* copies of rows, one behind the other */
+    uint32_t count;   /* of those that a selection has found */
     PyObject *object; /* in place of them a Tuple, or a list of some, where Python has found or changed them; or NULL */
     PyObject *format; /* of the space */
 } PackedRows;

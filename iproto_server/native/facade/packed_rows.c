@@ -67,9 +67,8 @@ static int begin(Access *access, SpaceFacade *space, PyObject *index_id, int rig
     return -1;
 }
 
-static int end(Access *access, PackedRows *rows, int done)
+static int end(Access *access, int done)
 {
-    rows->count = done > 0 && !rows->object;
     Py_DECREF((PyObject *)access->core);
     return done;
 }
@@ -98,7 +97,7 @@ int facade_get_packed(IndexFacade *index, const Key *key, PackedRows *rows)
         done = -1;
     else if (done == TREE_ROWS_UNKNOWN && !PyErr_Occurred())
         done = find_with_list(index, key, facade_get, rows);
-    return end(&access, rows, done);
+    return end(&access, done);
 }
 
 int facade_select_packed(IndexFacade *index, const Key *key, uint64_t iterator, uint64_t offset, uint64_t limit,
@@ -120,9 +119,8 @@ int facade_select_packed(IndexFacade *index, const Key *key, uint64_t iterator, 
         Py_XDECREF(list);
         done = rows->object ? 0 : -1;
     }
-    end(&access, rows, done);
     rows->count = done > 0 ? (uint32_t)done : 0;
-    return done < 0 ? -1 : 1;
+    return end(&access, done < 0 ? -1 : 1);
 }
 
 /* -- changes -- */
@@ -140,7 +138,7 @@ int facade_store_packed(SpaceFacade *space, PackedRow row, int is_insert, Packed
     } else {
         done = space_store_packed(access.core, row, is_insert, space->exempts_new_rows, &rows->bytes);
     }
-    return end(&access, rows, done);
+    return end(&access, done);
 }
 
 int facade_delete_packed(IndexFacade *index, const Key *key, PackedRows *rows)
@@ -148,7 +146,7 @@ int facade_delete_packed(IndexFacade *index, const Key *key, PackedRows *rows)
     Access access;
     if (begin(&access, index->space, index->id, PRIVILEGE_WRITE, rows) < 0)
         return -1;
-    return end(&access, rows, access.core->is_custom ? find_with_list(index, key, facade_delete, rows)
+    return end(&access, access.core->is_custom ? find_with_list(index, key, facade_delete, rows)
                                                      : space_delete_packed(access.core, access.number, key, &rows->bytes));
 }
 
@@ -176,7 +174,7 @@ int facade_update_packed(IndexFacade *index, const Key *key, const GivenOperatio
     Access access;
     if (begin(&access, index->space, index->id, PRIVILEGE_WRITE, rows) < 0)
         return -1;
-    return end(&access, rows, access.core->is_custom
+    return end(&access, access.core->is_custom
                    ? use_object(rows, update_custom(access.core, index->id, key, given))
                    : update_plain(&access, key, given, index->space->exempts_updates, rows));
 }

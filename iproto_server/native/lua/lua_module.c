@@ -41,6 +41,7 @@ static const struct {
 /* Keep what setup() was given. */
 static void keep(lua_State *lua)
 {
+    lua_forget_recent();
     for (size_t place = 0; place < sizeof kept / sizeof *kept; place++) {
         lua_getfield(lua, 1, kept[place].name);
         lua_rawseti(lua, LUA_REGISTRYINDEX, kept[place].key);
@@ -130,7 +131,6 @@ static void add_functions(lua_State *lua, const LuaFunction *each)
 int luaopen_iproto(lua_State *lua)
 {
     lua_watch(lua);
-    lua_forget_recent();
     lua_createtable(lua, 0, 16);
     add_functions(lua, functions);
     add_functions(lua, lua_tuple_functions);

@@ -92,13 +92,13 @@ static int encode_elements(lua_State *lua, int place, Buffer *buffer, LuaFailure
 static int is_nothing(lua_State *lua, int place)
 {
     int type = lua_type(lua, place);
-    if (type == LUA_TCDATA) {
-        const void *payload = lua_topointer(lua, place);
-        uint64_t pointer;
+    if (type != LUA_TCDATA)
+        return type == LUA_TNIL || type == LUA_TNONE;
+    const void *payload = lua_topointer(lua, place);
+    uint64_t pointer = 1;
+    if (lua_cdata_type(payload) == lua_types.pointer) /* others may be shorter */
         memcpy(&pointer, payload, sizeof pointer);
-        return lua_cdata_type(payload) == lua_types.pointer && !pointer;
-    }
-    return type == LUA_TNIL || type == LUA_TNONE;
+    return !pointer;
 }
 
 int lua_pack_key(lua_State *lua, int place, Buffer *buffer)

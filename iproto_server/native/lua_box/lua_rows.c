@@ -87,19 +87,26 @@ static PackedRow row_of(const Buffer *packed)
     return (PackedRow){packed->data, (size_t)packed->size};
 }
 
-/* get(index, key) */
-static int get(lua_State *lua)
+/* With the index at the first place and the key at the second one. */
+static int by_key(lua_State *lua, int (*pack)(lua_State *lua, int place, Buffer *packed),
+                  int (*find)(IndexFacade *index, const Key *key, PackedRows *rows))
 {
     Request request;
     LuaCall call = lua_call_begin(lua);
     begin(&request);
     IndexFacade *index = index_at(lua, 1);
-    int done = index ? lua_pack_key(lua, 2, &request.packed) : -1;
+    int done = index ? pack(lua, 2, &request.packed) : -1;
     if (done == 0) {
         Key key = key_of(&request.packed);
-        done = facade_get_packed(index, &key, &request.rows);
+        done = find(index, &key, &request.rows);
     }
     return end(&call, &request, done);
+}
+
+/* get(index, key) */
+static int get(lua_State *lua)
+{
+    return by_key(lua, lua_pack_key, facade_get_packed);
 }
 
 /* Pack the key that changes a row: a table that is no array is refused. */
@@ -111,16 +118,7 @@ static int pack_changing_key(lua_State *lua, int place, Buffer *packed)
 /* delete(index, key): the row that was there */
 static int delete(lua_State *lua)
 {
-    Request request;
-    LuaCall call = lua_call_begin(lua);
-    begin(&request);
-    IndexFacade *index = index_at(lua, 1);
-    int done = index ? pack_changing_key(lua, 2, &request.packed) : -1;
-    if (done == 0) {
-        Key key = key_of(&request.packed);
-        done = facade_delete_packed(index, &key, &request.rows);
-    }
-    return end(&call, &request, done);
+    return by_key(lua, pack_changing_key, facade_delete_packed);
 }
 
 static int store(lua_State *lua, int is_insert)

@@ -112,3 +112,11 @@ def comparable(outcome: Outcome) -> Outcome:
     for pattern, replacement in _DIFFERENT:
         output, errors = pattern.sub(replacement, output), pattern.sub(replacement, errors)
     return replace(outcome, output=output, errors=errors)
+
+
+def assert_output_alike(our: Program, tarantool: Program, text: str) -> None:
+    """Assert that a script, which may make a database, writes here what it does in a real Tarantool."""
+    expected = comparable(tarantool.run_script(text))
+    for file in our.folder.glob("*.snap"):
+        file.unlink()
+    assert comparable(our.run_script(text)).output == expected.output

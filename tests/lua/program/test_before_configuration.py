@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.lua.program.scripts import Program, comparable
+from tests.lua.program.scripts import Program, assert_output_alike
 
 PREAMBLE = "local f, g = function() end, function() end\n"
 CONFIGURE = " box.cfg{log = '/dev/null', wal_mode = 'none', memtx_memory = 32 * 1024 * 1024} "
@@ -48,8 +48,4 @@ SCRIPTS = {
 
 @pytest.mark.parametrize("script", SCRIPTS.values(), ids=list(SCRIPTS))
 def test_is_alike(our: Program, tarantool: Program, script: str) -> None:
-    text = PREAMBLE + script + " os.exit(0)"
-    expected = comparable(tarantool.run_script(text))
-    for file in our.folder.glob("*.snap"):
-        file.unlink()
-    assert comparable(our.run_script(text)).output == expected.output
+    assert_output_alike(our, tarantool, PREAMBLE + script + " os.exit(0)")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.lua.program.scripts import Program, comparable
+from tests.lua.program.scripts import Program, assert_output_alike
 
 PREAMBLE = r"""
 local console, fiber, socket, fio = require('console'), require('fiber'), require('socket'), require('fio')
@@ -76,8 +76,4 @@ SCRIPTS = {
 
 @pytest.mark.parametrize("script", SCRIPTS.values(), ids=list(SCRIPTS))
 def test_is_alike(our: Program, tarantool: Program, script: str) -> None:
-    text = PREAMBLE + script + " os.exit(0)"
-    expected = comparable(tarantool.run_script(text))
-    for file in our.folder.glob("*.snap"):
-        file.unlink()
-    assert comparable(our.run_script(text)).output == expected.output
+    assert_output_alike(our, tarantool, PREAMBLE + script + " os.exit(0)")

@@ -63,7 +63,7 @@ def final_files() -> Path:
 def _beside(name: str) -> Path:
     """A file of the tutorial. It is no program that can be installed, so its lack never fails a test."""
     found = next(filter(Path.is_file, (queue.with_name(name) for queue in QUEUES)), None)
-    return found or pytest.skip(f"the tutorial's {name} does not lie near the repository, in shared/seeds")
+    return found or pytest.skip(f"the tutorial's {name} does not lie near the repository")
 
 
 def put_files(folder: Path, source: Path) -> None:
